@@ -1,0 +1,105 @@
+"""Running something inside one release: a child process with the release first on its path.
+
+Two releases cannot share a process, since both are called ``vllm``; so whatever touches a release runs
+in a child. ``run_in`` starts this very command line again, there.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from kvproof.conformance.releases.folders import cache_root, locate
+
+ACTIVE = "KVPROOF_RELEASE"
+"""The environment variable that tells a child which release it runs in."""
+
+_SETTINGS = {
+    "HF_HUB_OFFLINE": "1",  # model configurations are built here, never fetched
+    "OMP_NUM_THREADS": "1",  # no arithmetic worth threads; they would only fight over the cores
+    "PYTHONHASHSEED": "0",  # set order reaches the schedulers: without it a history does not replay
+    "TOKENIZERS_PARALLELISM": "false",
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # the engine core must run in the child itself
+    "VLLM_LOGGING_LEVEL": "ERROR",
+    "VLLM_NO_USAGE_STATS": "1",
+    "VLLM_TARGET_DEVICE": "cpu",
+}
+
+_PATIENCE = ((2.0, signal.SIGINT), (8.0, signal.SIGTERM))
+"""After an interrupt: how many seconds the child gets before each of these is sent to it."""
+
+
+def active_release() -> str | None:
+    """The release that this process was started for, if any."""
+    return os.environ.get(ACTIVE)
+
+
+def child_environment(release: str) -> dict[str, str]:
+    """The environment of a process that imports ``release`` as ``vllm``.
+
+    Raises:
+        UsageError: the release is not installed.
+    """
+    return environment_at(locate(release), release)
+
+
+def environment_at(folder: Path, release: str) -> dict[str, str]:
+    """The same for a release that lies in ``folder``, installed or not yet."""
+    environment = dict(os.environ)
+    inherited = environment.get("PYTHONPATH")
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(folder), inherited)))
+    environment["VLLM_CACHE_ROOT"] = str(cache_root() / "vllm" / release)
+    environment[ACTIVE] = release
+    environment.update(_SETTINGS)
+    return environment
+
+
+def run_in(release: str, args: Sequence[str]) -> int:
+    """Run ``kvproof`` with ``args`` inside ``release``; input and output are this process's own.
+
+    Returns the child's exit code (128 + n when signal n ended it). An interrupt from the keyboard
+    reaches the child by itself and is left to it; a termination is passed on.
+
+    Raises:
+        UsageError: the release is not installed.
+    """
+    # -P: the folder that the user happens to stand in must not shadow a package.
+    command = [sys.executable, "-P", "-m", "kvproof.conformance.cli", *args]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with subprocess.Popen(command, env=child_environment(release)) as child, _forwarding(child):
+        try:
+            code = child.wait()
+        except KeyboardInterrupt:
+            code = _wait_after_interrupt(child)
+    return code if code >= 0 else 128 - code
+
+
+def _wait_after_interrupt(child: subprocess.Popen[bytes]) -> int:
+    """The terminal interrupts the child as well, so it is only pressed when it does not end."""
+    for seconds, pressure in _PATIENCE:
+        try:
+            return child.wait(seconds)
+        except subprocess.TimeoutExpired:
+            child.send_signal(pressure)
+    return child.wait()
+
+
+@contextmanager
+def _forwarding(child: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Hand a termination of this process to the child, and wait for its end as before."""
+
+    def terminated(_signal: int, _frame: FrameType | None) -> None:
+        child.terminate()
+
+    before = signal.signal(signal.SIGTERM, terminated)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
