@@ -1,4 +1,4 @@
-"""vLLM releases, installed side by side: each in a folder and each driven in a process of its own."""
+"""vLLM releases, installed side by side and each driven in a process of its own."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Running something inside one release: a child process with the release first on its path.
 
-Two releases cannot share a process, since both are called ``vllm``; so whatever touches a release runs
-in a child. ``run_in`` starts this very command line again, there.
+Two releases cannot share a process, since both are called ``vllm``; so whatever touches a release
+runs in a child. ``run_in`` starts this very command line again, there.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from kvproof.conformance.releases.child import environment_at
 
 _SECONDS = 180.0
 
-# Runs in the child. A package that is missing and a module that this release does not have both show
-# as an import error here; the last line of output is the verdict.
+# Runs in the child. A package that is missing and a module that this release does not have both
+# show as an import error here; the last line of output is the verdict.
 _PROBE = """
 import json
 try:

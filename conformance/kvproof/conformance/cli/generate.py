@@ -1,0 +1,62 @@
+"""``kvproof generate``: write the executable reference, or check the committed one."""
+
+from __future__ import annotations
+
+from importlib import resources
+from itertools import zip_longest
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kvproof.conformance.cli.options import Json
+from kvproof.conformance.errors import EXIT_FINDING, EXIT_HOLDS, UsageError
+
+
+def generate(
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; exit with 1 when the file is stale.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Generate the executable reference from the spec."""
+    from kvproof.spec.generate import render
+
+    from kvproof.conformance.cli import console
+
+    path = _reference()
+    wanted = render()
+    found = path.read_text(encoding="utf-8") if path.exists() else ""
+    stale = found != wanted
+    if stale and not check:
+        _write(path, wanted)
+    if as_json:
+        console.print_json({"file": str(path), "stale": stale, "written": stale and not check})
+    elif not stale:
+        print(f"{path}: fresh")
+    elif not check:
+        print(f"{path}: written")
+    else:
+        print(
+            f"{path}: stale, run `kvproof generate`; it differs from line {_first(found, wanted)}"
+        )
+    raise typer.Exit(EXIT_FINDING if stale and check else EXIT_HOLDS)
+
+
+def _reference() -> Path:
+    folder = resources.files("kvproof.model")
+    if not isinstance(folder, Path):
+        raise UsageError("the reference can only be generated in a checkout, not in an archive")
+    return folder / "reference.py"
+
+
+def _first(found: str, wanted: str) -> int:
+    """The number of the first line in which they differ."""
+    pairs = zip_longest(found.splitlines(), wanted.splitlines())
+    return next((number for number, (a, b) in enumerate(pairs, start=1) if a != b), 0)
+
+
+def _write(path: Path, text: str) -> None:
+    temporary = path.with_name(path.name + ".part")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
