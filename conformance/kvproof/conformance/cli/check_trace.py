@@ -19,12 +19,13 @@ def check_trace(
 
     Exit code 0: every obligation holds. 1: one is broken, and the first such is printed.
     """
-    from kvproof.conformance.monitor.monitor import Monitor
-
     from kvproof.conformance.cli import console, verdict
     from kvproof.conformance.trace import codec
 
     header, events = codec.read(file)
+
+    from kvproof.conformance.monitor.monitor import Monitor
+
     monitor = Monitor(header)
     finding = None
     with console.progress("checking") as advance:

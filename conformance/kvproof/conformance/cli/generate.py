@@ -20,9 +20,8 @@ def generate(
     as_json: Json = False,
 ) -> None:
     """Generate the executable reference from the spec."""
-    from kvproof.spec.generate import render
-
     from kvproof.conformance.cli import console
+    from kvproof.spec.generate import render
 
     path = _reference()
     wanted = render()

@@ -37,9 +37,8 @@ def prove(
     Exit code 0: all are proved. 1: one has a counterexample, which is printed. 3: the solver left
     one undecided, which counts as a failure.
     """
-    from kvproof.spec.prove import prove_all
-
     from kvproof.conformance.cli import console
+    from kvproof.spec.prove import prove_all
 
     began = time.monotonic()
     with console.progress("proving") as advance:

@@ -25,9 +25,8 @@ def record(
     """
     opened = open_target(target, context)
 
-    from kvproof.conformance.engines.workload import scripted
-
     from kvproof.conformance.cli import console
+    from kvproof.conformance.engines.workload import scripted
     from kvproof.conformance.trace import codec
     from kvproof.conformance.trace.events import AnyEvent
 

@@ -91,9 +91,8 @@ def read_history(path: Path) -> History:
 
 def _play(target: Target, history: History) -> tuple[Finding | None, int]:
     """The first finding, if any, and how many events it took."""
-    from kvproof.conformance.monitor.monitor import Monitor
-
     from kvproof.conformance.cli import console
+    from kvproof.conformance.monitor.monitor import Monitor
     from kvproof.conformance.trace.events import AnyEvent
 
     refusal = target.supports(history.setup)
