@@ -1,0 +1,371 @@
+"""One run of a release: the engine core's step loop around the real scheduler and workers."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from kvproof.conformance.engines.base import (
+    Abort,
+    Add,
+    Drain,
+    Emit,
+    Move,
+    ResetCache,
+    Setup,
+    Step,
+    Unsupported,
+)
+from kvproof.conformance.engines.vllm.blocks import BlockTap
+from kvproof.conformance.engines.vllm.configs import MAX_MODEL_LEN, build
+from kvproof.conformance.engines.vllm.connector import ConnectorTap
+from kvproof.conformance.engines.vllm.features import Features
+from kvproof.conformance.engines.vllm.header import header
+from kvproof.conformance.engines.vllm.recorder import Recorder
+from kvproof.conformance.engines.vllm.release import Release, call, place, structured_output
+from kvproof.conformance.engines.vllm.sampling import TokenStream
+from kvproof.conformance.engines.vllm.tier import TierTap
+from kvproof.conformance.engines.vllm.workers import Batch, Workers
+from kvproof.conformance.trace.events import (
+    SCHEDULER_RANK,
+    Arrive,
+    Computing,
+    Drained,
+    Finish,
+    Preempt,
+    Raised,
+    Scheduled,
+)
+
+DRAIN_STEPS = 500
+"""Steps of a drain beyond one for each token that is still to be computed."""
+
+IDLE_STEPS = 8
+"""Empty steps of a drain for a release whose connector does not ask for steps."""
+
+
+class VllmEngine:
+    """Implements ``Engine``; see there."""
+
+    def __init__(
+        self, release: Release, features: Features, target: str, setup: Setup, emit: Emit
+    ) -> None:
+        config = build(release, features, setup)
+        self._release = release
+        self._features = features
+        self._setup = setup
+        self._emit = emit
+        self.crashed = False
+        self.header = header(target, setup, features, config.tokens_per_hash)
+        scheduler_class = (
+            release.async_scheduler_class if setup.asynchronous else release.scheduler_class
+        )
+        try:
+            self._scheduler: Any = call(
+                scheduler_class,
+                vllm_config=config.vllm_config,
+                kv_cache_config=config.kv_cache_config,
+                structured_output_manager=structured_output(release, config.vllm_config),
+                block_size=config.scheduler_block_size,
+                hash_block_size=config.tokens_per_hash,
+                log_stats=False,
+            )
+        except (AssertionError, NotImplementedError, ValueError) as error:
+            raise Unsupported(f"this release refuses the setup: {error}") from None
+        connector = self._scheduler.connector
+        self._tables: Any = connector.connector_scheduler
+        capacity = getattr(self._tables.manager, features.tier_capacity)
+        if capacity != setup.num_slots:
+            raise Unsupported(f"the tier has {capacity} slots, {setup.num_slots} were asked for")
+        self._recorder = Recorder(emit)
+        recurrent = [
+            (index, group.tokens_per_block)
+            for index, group in enumerate(setup.groups)
+            if group.kind == "recurrent"
+        ]
+        self._blocks = BlockTap(self._recorder, self._scheduler.kv_cache_manager, recurrent)
+        self._tier = TierTap(self._recorder, self._tables.manager, release.offload)
+        self._connector = ConnectorTap(
+            self._recorder,
+            self._blocks,
+            self._tier,
+            features,
+            connector,
+            setup.blocks_per_chunk,
+            self._plan,
+        )
+        self._workers = Workers(
+            release, features, config, setup.blocks_per_chunk, connector, emit
+        )
+        self._hasher = release.cache_utils.get_request_block_hasher(
+            config.tokens_per_hash, release.hash_function
+        )
+        self._queue: deque[Batch] = deque()
+        self._streams: dict[str, TokenStream] = {}
+        self._samples: dict[str, list[int]] = {}
+        self._tap_requests()
+
+    # --- the protocol ----------------------------------------------------------------------------
+
+    def play(self, move: Move) -> bool:
+        """Carry one move out; False when it was not taken."""
+        if self.crashed:
+            return False
+        match move:
+            case Add():
+                return self._guarded("add_request", lambda: self._add(move))
+            case Step():
+                return self._step(move.finish)
+            case Abort():
+                return self._guarded("finish_requests", lambda: self._abort(move.req))
+            case ResetCache():
+                return self._guarded("reset_prefix_cache", lambda: self._reset(move))
+            case Drain():
+                return self._drain()
+
+    def close(self) -> None:
+        """Shut both roles down."""
+        self._workers.shutdown()
+        self._scheduler.connector.shutdown()
+
+    # --- moves -----------------------------------------------------------------------------------
+
+    def _add(self, move: Add) -> bool:
+        if move.req in self._scheduler.requests or not self._fits(move):
+            return False
+        release = self._release
+        request = call(
+            release.request_class,
+            request_id=move.req,
+            prompt_token_ids=list(move.tokens),
+            sampling_params=release.sampling_params(max_tokens=move.max_tokens, ignore_eos=True),
+            pooling_params=None,
+            # A fixed time keeps the core's ordering by arrival repeatable.
+            arrival_time=0.0,
+            block_hasher=self._hasher,
+        )
+        name = self._recorder.born(request)
+        self._streams[name] = TokenStream(list(move.tokens))
+        step = self._recorder.step
+        self._emit(Arrive(step, SCHEDULER_RANK, name, list(move.tokens)))
+        self._recorder.hashes(request)
+        self._scheduler.add_request(request)
+        return True
+
+    def _fits(self, move: Add) -> bool:
+        """Whether the pool can ever hold the request; a real engine is started with such a pool."""
+        tokens = len(move.tokens) + move.max_tokens
+        if not move.tokens or move.max_tokens < 1 or tokens > MAX_MODEL_LEN:
+            return False
+        setup = self._setup
+        flights = 2 if setup.asynchronous else 1
+        needed = 0
+        for group in setup.groups:
+            size = group.tokens_per_block
+            blocks = -(-tokens // size)
+            if group.kind == "recurrent":
+                blocks = min(blocks, 2 + flights)
+            elif group.kind != "full":
+                window = (group.window or 0) + flights * setup.max_batch_tokens
+                blocks = min(blocks, -(-window // size) + 1)
+            needed += blocks
+        return needed <= setup.num_gpu_blocks
+
+    def _abort(self, identity: str) -> bool:
+        request = self._scheduler.requests.get(identity)
+        if request is None or request.is_finished():
+            return False
+        self._scheduler.finish_requests(identity, self._release.request_status.FINISHED_ABORTED)
+        return True
+
+    def _reset(self, move: ResetCache) -> bool:
+        resets = self._connector.resets
+        try:
+            done = self._scheduler.reset_prefix_cache(
+                reset_running_requests=move.running, reset_connector=move.connector
+            )
+        except RuntimeError as error:
+            # The core's own refusal, while a load holds blocks.
+            if not str(error).startswith("Failed to reset KV cache"):
+                raise
+            return False
+        return bool(done) or self._connector.resets > resets
+
+    def _step(self, finish: str) -> bool:
+        """One turn of the engine core's loop; False when the engine has nothing to do."""
+        if not self._queue and not self._scheduler.has_requests():
+            return False
+        return self._turn(finish)
+
+    def _turn(self, finish: str) -> bool:
+        """Synchronous: schedule, execute, update. Asynchronous: schedule ahead of the update.
+
+        The asynchronous order is that of the engine core's batch queue of two: a step is scheduled
+        while the one before it has not been processed. The workers lag as far as that allows: they
+        execute a step when its output is asked for.
+        """
+        if not self._setup.asynchronous:
+            batch = self._schedule()
+            return batch is not None and self._finish_batch(batch, finish)
+        if not self._queue or self._scheduler.has_requests():
+            batch = self._schedule()
+            if batch is None:
+                return False
+            self._queue.append(batch)
+            if len(self._queue) < 2 and batch.output.total_num_scheduled_tokens:
+                return True
+        return self._finish_batch(self._queue.popleft(), finish)
+
+    def _drain(self) -> bool:
+        """Step until nothing is left to do, then say what the scheduler still keeps."""
+        scheduler = self._scheduler
+        tokens = sum(
+            request.num_prompt_tokens + request.max_tokens
+            for request in scheduler.requests.values()
+        )
+        for _ in range(DRAIN_STEPS + 2 * tokens):
+            if not self._queue and not scheduler.has_requests():
+                break
+            if not self._turn("all"):
+                return False
+        else:
+            self._raised("drain", "stuck: the engine still has work", "", None)
+            return True
+        if not self._features.drains_itself:
+            for _ in range(IDLE_STEPS):
+                if self._tables._jobs and not self._turn("all"):
+                    return False
+        self._emit(Drained(self._recorder.step, SCHEDULER_RANK, self._residue()))
+        return True
+
+    def _residue(self) -> dict[str, int]:
+        """Sizes of the connector scheduler's own tables."""
+        tables = self._tables
+        return {
+            "requests": len(tables._req_status),
+            "jobs": len(tables._jobs),
+            "fences": len(tables._block_id_to_pending_jobs),
+            "loading": len(getattr(tables, self._features.loading_table) or ()),
+        }
+
+    # --- a step ----------------------------------------------------------------------------------
+
+    def _schedule(self) -> Batch | None:
+        recorder, scheduler = self._recorder, self._scheduler
+        output: Any = None
+
+        def run() -> bool:
+            nonlocal output
+            output = scheduler.schedule()
+            return True
+
+        if not self._guarded("schedule", run):
+            return None
+        computing = self._connector.computing
+        batch = Batch(
+            step=recorder.step,
+            output=output,
+            computing=computing,
+            samples=self._samples,
+            copies=self._connector.copies,
+            zeroed=[
+                self._blocks.lease(block)
+                for block in getattr(output, "new_block_ids_to_zero", None) or ()
+            ],
+            requests=[scheduler.requests[identity] for identity in output.num_scheduled_tokens],
+        )
+        self._emit(Scheduled(recorder.step, SCHEDULER_RANK, computing))
+        self._blocks.window_closes()
+        recorder.step += 1
+        return batch
+
+    def _plan(self, output: Any) -> list[Computing]:
+        """What the step computes; called when all blocks are leased and no job is planned yet."""
+        computing = []
+        self._samples = {}
+        for identity, tokens in output.num_scheduled_tokens.items():
+            request = self._scheduler.requests[identity]
+            start = request.num_computed_tokens
+            end = start + tokens
+            self._blocks.advance(identity, start, end)
+            name = self._recorder.of_request(request)
+            # Outputs on their way count as known: the worker has them.
+            known = request.num_tokens + request.num_output_placeholders
+            sampled = [self._streams[name].token(end)] if end >= known else []
+            self._samples[identity] = sampled
+            computing.append(Computing(name, start, end, sampled))
+        return computing
+
+    def _finish_batch(self, batch: Batch, finish: str) -> bool:
+        output: Any = None
+
+        def run() -> bool:
+            nonlocal output
+            output, self._connector.reports = self._workers.run(batch, finish)
+            return True
+
+        def update() -> bool:
+            self._scheduler.update_from_output(batch.output, output)
+            for request in batch.requests:
+                self._recorder.hashes(request)
+            return True
+
+        return self._guarded("execute_model", run) and self._guarded("update_from_output", update)
+
+    # --- taps on requests, and exceptions --------------------------------------------------------
+
+    def _tap_requests(self) -> None:
+        scheduler, recorder, blocks = self._scheduler, self._recorder, self._blocks
+        preempt, free, free_blocks = (
+            scheduler._preempt_request,
+            scheduler._free_request,
+            scheduler._free_blocks,
+        )
+
+        def because(why: str, function: Callable[..., Any]) -> Callable[..., Any]:
+            def wrapped(*args: Any, **kwargs: Any) -> Any:
+                before, blocks.why = blocks.why, why
+                try:
+                    return function(*args, **kwargs)
+                finally:
+                    blocks.why = before
+
+            return wrapped
+
+        def preempt_request(request: Any, *args: Any, **kwargs: Any) -> Any:
+            name = recorder.of_request(request)
+            self._emit(Preempt(recorder.step, SCHEDULER_RANK, name))
+            return because("preempt", preempt)(request, *args, **kwargs)
+
+        def free_request(request: Any, *args: Any, **kwargs: Any) -> Any:
+            recorder.hashes(request)
+            status = request.status.name.removeprefix("FINISHED_").lower()
+            name = recorder.of_request(request)
+            self._emit(Finish(recorder.step, SCHEDULER_RANK, name, status))
+            return free(request, *args, **kwargs)
+
+        scheduler._preempt_request = preempt_request
+        scheduler._free_request = free_request
+        scheduler._free_blocks = because("finish", free_blocks)
+
+    def _guarded(self, name: str, function: Callable[[], bool]) -> bool:
+        """Run a call into the release; an exception becomes ``Raised`` and ends the run."""
+        self._recorder.fault = None
+        try:
+            return function()
+        except Exception as error:
+            call_name, request = self._recorder.fault or (name, None)
+            text = str(error).strip()
+            self._raised(
+                call_name,
+                f"{type(error).__name__}: {text}" if text else type(error).__name__,
+                place(error),
+                request,
+            )
+            return True
+
+    def _raised(self, name: str, exception: str, where: str, request: str | None) -> None:
+        self.crashed = True
+        step = self._recorder.step
+        self._emit(Raised(step, SCHEDULER_RANK, name, exception, where, request))

@@ -1,0 +1,103 @@
+"""Where vLLM releases differ: found by looking at the release, never by its number.
+
+Everything that another module of this package does differently per release is a field here, so the
+differences can be read in one place; they also go into a trace's header.
+"""
+
+from __future__ import annotations
+
+import inspect
+
+import msgspec
+
+from kvproof.conformance.engines.vllm.release import Release
+
+
+class Features(msgspec.Struct, frozen=True):
+    """What the importable release has.
+
+    Attributes:
+        connector_reset: the connector forgets on ``reset_cache`` (before that: a reset reaches the
+            GPU prefix cache alone).
+        drains_itself: the connector asks for steps while its jobs are in flight.
+        finish_stores: chunks completed by the last step are stored after the request's end.
+        flush_submits_own: the worker submits a flushed store of this very step before it waits.
+        prompt_only: ``offload_prompt_only`` exists.
+        chunk_in_blocks: chunks are sized by ``blocks_per_chunk``; otherwise in tokens, which
+            needs groups of one block size.
+        chunked_local: chunked local attention groups are accepted.
+        recurrent: the core accepts external tokens for recurrent groups.
+        retention_interval: sparse retention of the prefix cache exists.
+        copier_submits: the copier has ``submit_store`` and ``submit_load``; otherwise
+            ``transfer_async`` with a pair of specs.
+        copier_swallows: the worker catches what the copier raises and asserts on its answer.
+        loads: "before_forward", or "after_forward" (unless a load is synchronous).
+        save_without_forward: stores planned in a step without a forward are kept for the next.
+        lookup_enum: lookups answer an enumeration; otherwise True, False or None.
+        tier_capacity: the manager's attribute that holds its number of slots.
+        loading_table: the connector's attribute with the keys that are being loaded.
+    """
+
+    connector_reset: bool
+    drains_itself: bool
+    finish_stores: bool
+    flush_submits_own: bool
+    prompt_only: bool
+    chunk_in_blocks: bool
+    chunked_local: bool
+    recurrent: bool
+    retention_interval: bool
+    copier_submits: bool
+    copier_swallows: bool
+    loads: str
+    save_without_forward: bool
+    lookup_enum: bool
+    tier_capacity: str
+    loading_table: str
+
+    def header(self) -> dict[str, bool | int | str | None]:
+        """As the header of a trace carries them."""
+        return dict(msgspec.structs.asdict(self))
+
+
+def detect(release: Release) -> Features:
+    """Read the features off the release's classes and sources."""
+    connector, offload = release.connector_class, release.offload
+    scheduler_source = inspect.getsource(release.offload_scheduler)
+    mixin = inspect.getsource(release.runner_mixin)
+    worker = inspect.getsource(
+        inspect.getmodule(connector.register_kv_caches).OffloadingConnectorWorker
+    )
+    manager = inspect.getsource(inspect.getmodule(_manager_class()))
+    split = inspect.getsource(release.scheduler_class._mamba_block_aligned_split)
+    submits = hasattr(offload, "OffloadingWorker")
+    return Features(
+        connector_reset=connector.reset_cache is not release.connector_base.reset_cache,
+        drains_itself="has_pending_push_work" in vars(connector),
+        finish_stores="finished_req_ids" in scheduler_source,
+        flush_submits_own="store_jobs.pop(" in worker,
+        prompt_only="offload_prompt_only" in scheduler_source,
+        chunk_in_blocks="blocks_per_chunk" in scheduler_source,
+        chunked_local=hasattr(release.offload_scheduler, "ChunkedLocalAttentionSpec"),
+        recurrent="External KV connector is not verified" not in split,
+        retention_interval="prefix_cache_retention_interval"
+        in getattr(release.config.CacheConfig, "__dataclass_fields__", {}),
+        copier_submits=submits,
+        copier_swallows=not submits,
+        loads="after_forward" if "start_after_forward" in mixin else "before_forward",
+        save_without_forward="wait_for_save=False" not in mixin,
+        lookup_enum=hasattr(offload, "LookupResult"),
+        tier_capacity="_num_chunks" if "_num_chunks" in manager else "_num_blocks",
+        loading_table=(
+            "_chunks_being_loaded"
+            if "_chunks_being_loaded" in scheduler_source
+            else "_blocks_being_loaded"
+        ),
+    )
+
+
+def _manager_class() -> type:
+    from importlib import import_module
+
+    found: type = import_module("vllm.v1.kv_offload.cpu.manager").CPUOffloadingManager
+    return found

@@ -1,0 +1,172 @@
+"""The worker side: the release's connector in its worker role, around a faked forward.
+
+The order of loads, forward and saves is the release's own: each worker enters the connector context
+manager of the release's model runner (``KVConnectorModelRunnerMixin``), after
+``handle_preemptions`` and the block clearing and copying that the runner does first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from typing import Any
+
+import msgspec
+
+from kvproof.conformance.engines.base import Emit
+from kvproof.conformance.engines.vllm.configs import RunConfig
+from kvproof.conformance.engines.vllm.copier import RecordingCopier
+from kvproof.conformance.engines.vllm.features import Features
+from kvproof.conformance.engines.vllm.release import Release
+from kvproof.conformance.trace.events import Computing, CopyBlock, Forward, Launch, Zero
+
+
+class Batch(msgspec.Struct):
+    """One scheduled step on its way to the workers.
+
+    Attributes:
+        step: its number.
+        output: the core's scheduler output.
+        computing: what the forward computes.
+        samples: request id -> sampled tokens, in the order of the batch.
+        copies: (source lease, destination lease) of block copies.
+        zeroed: leases to clear.
+        requests: the core's request objects that the step computes.
+    """
+
+    step: int
+    output: Any
+    computing: list[Computing]
+    samples: dict[str, list[int]]
+    copies: list[tuple[int, int]]
+    zeroed: list[int]
+    requests: list[Any]
+
+
+class Workers:
+    """All workers of one run, in rank order."""
+
+    def __init__(
+        self,
+        release: Release,
+        features: Features,
+        config: RunConfig,
+        blocks_per_chunk: int,
+        scheduler_connector: Any,
+        emit: Emit,
+    ) -> None:
+        self._release = release
+        self._vllm_config = config.vllm_config
+        self._emit = emit
+        self._mixin = release.runner_mixin.KVConnectorModelRunnerMixin
+        self._current: Any = None
+        self.connectors = []
+        self.copiers = []
+        for rank, worker_config in enumerate(config.worker_configs):
+            connector = release.connector_factory.create_connector(
+                config=worker_config,
+                role=release.connector_role.WORKER,
+                kv_cache_config=config.kv_cache_config,
+            )
+            copier = RecordingCopier(
+                rank, blocks_per_chunk, features.copier_swallows, release.transfer_result, emit
+            )
+            connector.connector_worker.worker = copier
+            self.connectors.append(connector)
+            self.copiers.append(copier)
+        size = len(self.connectors)
+        # A single worker's output reaches the core as it is, several are aggregated first.
+        self._aggregator = (
+            release.aggregator.from_connector(scheduler_connector, size) if size > 1 else None
+        )
+
+    def run(self, batch: Batch, finish: str) -> tuple[Any, list[tuple[int, int, int]]]:
+        """Execute a step on every worker.
+
+        Args:
+            batch: the step.
+            finish: which copies end before the workers report, as in ``Step.finish``.
+
+        Returns:
+            The model runner output for the core, and the (step, rank, job) reports in it.
+        """
+        outputs = []
+        reports: list[tuple[int, int, int]] = []
+        for rank in range(len(self.connectors)):
+            output = self._run(rank, batch, finish)
+            outputs.append(output)
+            carried = output.kv_connector_output
+            meta = carried.kv_connector_worker_meta if carried else None
+            if meta is not None:
+                reports += [(batch.step, rank, int(job)) for job in meta.completed_jobs]
+        if self._aggregator is None:
+            return outputs[0], reports
+        return self._aggregator.aggregate(outputs), reports
+
+    def _run(self, rank: int, batch: Batch, finish: str) -> Any:
+        emit, step = self._emit, batch.step
+        connector, copier = self.connectors[rank], self.copiers[rank]
+        copier.step, copier.finish = step, finish
+        emit(Launch(step, rank))
+        output = _own_copy(batch.output)
+        with self._as_current(connector):
+            connector.handle_preemptions(output.kv_connector_metadata)
+            if batch.zeroed:
+                emit(Zero(step, rank, batch.zeroed))
+            for source, target in batch.copies:
+                emit(CopyBlock(step, rank, source, target))
+            if not batch.output.total_num_scheduled_tokens:
+                # The release may answer with one shared empty output, which the aggregator fills.
+                return copy.copy(self._mixin.kv_connector_no_forward(output, self._vllm_config))
+            with self._mixin.maybe_get_kv_connector_output(output) as carried:
+                emit(Forward(step, rank, batch.computing))
+        identities = list(batch.samples)
+        return self._release.outputs.ModelRunnerOutput(
+            req_ids=identities,
+            req_id_to_index={identity: index for index, identity in enumerate(identities)},
+            sampled_token_ids=list(batch.samples.values()),
+            kv_connector_output=carried,
+        )
+
+    @contextlib.contextmanager
+    def _as_current(self, connector: Any) -> Any:
+        """Make ``connector`` the process's transfer group, as each worker process has its own."""
+        mixin = self._release.runner_mixin
+        names = {
+            "get_kv_transfer_group": lambda: connector,
+            "has_kv_transfer_group": lambda: True,
+            "get_forward_context": lambda: None,
+            "set_forward_context": _no_forward_context,
+        }
+        saved = {name: getattr(mixin, name) for name in names}
+        vars(mixin).update(names)
+        try:
+            yield
+        finally:
+            vars(mixin).update(saved)
+
+    @property
+    def in_flight(self) -> int:
+        """Copies submitted and not yet polled, over all workers."""
+        return sum(copier.in_flight for copier in self.copiers)
+
+    def shutdown(self) -> None:
+        """End the worker roles."""
+        for connector in self.connectors:
+            connector.shutdown()
+
+
+def _no_forward_context(*_args: Any, **_kwargs: Any) -> contextlib.AbstractContextManager[None]:
+    return contextlib.nullcontext()
+
+
+def _own_copy(output: Any) -> Any:
+    """A worker's own scheduler output: workers change the metadata's tables, and share none."""
+    output = copy.copy(output)
+    meta = copy.copy(output.kv_connector_metadata)
+    meta.load_jobs = dict(meta.load_jobs)
+    meta.store_jobs = dict(meta.store_jobs)
+    if meta.jobs_to_flush is not None:
+        meta.jobs_to_flush = set(meta.jobs_to_flush)
+    output.kv_connector_metadata = meta
+    return output
