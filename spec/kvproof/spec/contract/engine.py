@@ -1,0 +1,193 @@
+"""What the engine does: requests come and go, blocks are handed out, steps are computed."""
+
+from __future__ import annotations
+
+from kvproof.spec.contract.sorts import Content, Lease, Piece, Request, Worker
+from kvproof.spec.contract.state import State
+from kvproof.spec.lang import (
+    ANY,
+    EACH,
+    Bool,
+    Expr,
+    action,
+    assume,
+    both,
+    conclude,
+    either,
+    every,
+    forall,
+    implies,
+    negate,
+    none,
+    oblige,
+)
+
+
+class EngineMoves(State):
+    """Requests, leases, and what forwards do to blocks."""
+
+    # --- requests ---
+
+    @action(by="engine")
+    def arrive(self, r: Expr[Request]) -> None:
+        """A request enters; its incarnation is new."""
+        assume(both(negate(self.alive[r]), negate(self.ended[r])))
+        self.alive.add(r)
+
+    @action(by="engine")
+    def finish(self, r: Expr[Request]) -> None:
+        """A request ends (stop, length, abort); its leases are given up one by one."""
+        assume(self.alive[r])
+        self.alive.discard(r)
+        self.ended.add(r)
+        self.answered.discard(r, ANY)
+
+    @action(by="engine")
+    def preempt(self, r: Expr[Request]) -> None:
+        """A running request is put back; nothing that it was answered counts any more."""
+        assume(self.alive[r])
+        self.answered.discard(r, ANY)
+
+    # --- leases ---
+
+    @action(by="engine")
+    def lease(self, r: Expr[Request], l: Expr[Lease]) -> None:
+        """A block that nobody holds is handed out for one position of one request."""
+        b = self.lease_block[l]
+        assume(self.alive[r])
+        assume(negate(self.handed_at.has(l)))
+        assume(
+            implies(
+                self.current.has(b),
+                both(
+                    self.lease_seq[self.current[b]] < self.lease_seq[l],
+                    none(self.holds.match(EACH, self.current[b])),
+                    none(self.incoming.match(self.current[b], EACH)),
+                ),
+            )
+        )
+        self.superseded_at.put(self.current[b], self.now.value, when=self.current.has(b))
+        self.current[b] = l
+        self.handed_at[l] = self.now.value
+        self.holds.add(r, l)
+
+    @action(by="engine")
+    def share(self, r: Expr[Request], l: Expr[Lease]) -> None:
+        """A request also holds a lease whose content the GPU prefix cache knows."""
+        b = self.lease_block[l]
+        assume(both(self.alive[r], negate(self.holds[r, l])))
+        assume(both(self.current.has(b), self.current[b] == l))
+        assume(none(self.incoming.match(l, EACH)))
+        self.holds.add(r, l)
+
+    @action(by="engine")
+    def free(self, r: Expr[Request], l: Expr[Lease]) -> None:
+        """A request lets go of a lease: it ended, was preempted, or its window slid on."""
+        assume(self.holds[r, l])
+        assume(none(self.incoming.match(l, EACH)))
+        self.holds.discard(r, l)
+        self.given_up_at[r, l] = self.now.value
+
+    # --- steps ---
+
+    @action(by="engine")
+    def close_window(self) -> None:
+        """``schedule()`` ends; what comes now belongs to the next window."""
+        self.now.set(self.now.value + 1)
+
+    @action(by="worker")
+    def launch(self, w: Expr[Worker]) -> None:
+        """A worker begins the next step; it can only be one that was scheduled."""
+        assume(self.at[w] + 1 < self.now.value)
+        self.at[w] = self.at[w] + 1
+
+    # --- changes of blocks ---
+
+    def may_change(self, w: Expr[Worker], l: Expr[Lease]) -> None:
+        """The guards of everything that changes a block on a worker, on behalf of lease ``l``."""
+        b = self.lease_block[l]
+        assume(both(self.handed_at.has(l), self.handed_at[l] <= self.at[w]))
+        assume(negate(self.over(w, l)))
+        oblige(
+            "S3",
+            every(
+                self.reading.match(b, w, EACH, EACH),
+                lambda j, other: either(
+                    other == l, self.lease_seq[l] < self.lease_seq[other]
+                ),
+            ),
+        )
+
+    def over(self, w: Expr[Worker], l: Expr[Lease]) -> Bool:
+        """Whether, for the step that the worker executes, the block has been handed out again."""
+        return both(self.superseded_at.has(l), self.superseded_at[l] <= self.at[w])
+
+    @action(by="engine")
+    def compute(self, w: Expr[Worker], l: Expr[Lease], c: Expr[Content]) -> None:
+        """A forward writes one slot: content ``c``, in lease ``l``."""
+        self.may_change(w, l)
+        assume(none(self.incoming.match(l, EACH)))
+        self.owner[self.lease_block[l], w] = l
+        self.written.add(l, w, c)
+        self.settled.add(l, w, c)
+
+    @action(by="engine")
+    def zero(self, w: Expr[Worker], l: Expr[Lease]) -> None:
+        """A worker clears a block that was just handed out."""
+        self.may_change(w, l)
+        assume(none(self.incoming.match(l, EACH)))
+        assume(none(self.settled.match(l, w, EACH)))
+        self.owner[self.lease_block[l], w] = l
+
+    @action(by="engine")
+    def copy_slot(
+        self, w: Expr[Worker], source: Expr[Lease], l: Expr[Lease], c: Expr[Content]
+    ) -> None:
+        """A block copy brings content ``c`` from one lease to another (copy-on-write)."""
+        self.may_change(w, l)
+        assume(none(self.incoming.match(l, EACH)))
+        assume(negate(self.over(w, source)))
+        oblige("S14", self.settled[source, w, c])
+        conclude("S14", both(self.written[source, w, c], self.owns(w, source)))
+        assume(negate(self.lease_block[source] == self.lease_block[l]))
+        self.owner[self.lease_block[l], w] = l
+        self.written.add(l, w, c)
+        self.settled.add(l, w, c)
+
+    def owns(self, w: Expr[Worker], l: Expr[Lease]) -> Bool:
+        """Nothing has changed the lease's block since the lease itself did."""
+        b = self.lease_block[l]
+        return both(self.owner.has(b, w), self.owner[b, w] == l)
+
+    @action(by="engine")
+    def attend(self, w: Expr[Worker], l: Expr[Lease], c: Expr[Content]) -> None:
+        """A forward reads content ``c`` from lease ``l``, as its request's position demands."""
+        assume(negate(self.over(w, l)))
+        oblige("S14", self.settled[l, w, c])
+        conclude("S14", both(self.written[l, w, c], self.owns(w, l)))
+
+    # --- ends of loads ---
+
+    @action(by="scheduler")
+    def settle(self, p: Expr[Piece]) -> None:
+        """The engine is told that a load ended well and takes one of its pieces for computed."""
+        j = self.piece_job[p]
+        l = self.piece_lease[p]
+        c = self.place_content[self.piece_place[p]]
+        assume(both(self.load[j], self.pieces[j, p], self.incoming[l, j]))
+        oblige("S11", none(self.pending.match(j, EACH)))
+        oblige("S10", none(self.failed.match(j, EACH)))
+        conclude(
+            "S10", forall(Worker, lambda w: both(self.written[l, w, c], self.owns(w, l)))
+        )
+        self.settled.add(l, ANY, c)
+        self.incoming.discard(l, j)
+
+    @action(by="scheduler")
+    def release(self, p: Expr[Piece]) -> None:
+        """The engine is told that a load failed: it computes that piece's tokens itself."""
+        j = self.piece_job[p]
+        l = self.piece_lease[p]
+        assume(both(self.load[j], self.pieces[j, p], self.incoming[l, j]))
+        oblige("S11", none(self.pending.match(j, EACH)))
+        self.incoming.discard(l, j)

@@ -1,0 +1,182 @@
+"""What the scheduler does: lookups, and the jobs that it plans."""
+
+from __future__ import annotations
+
+from kvproof.spec.contract.sorts import Job, Piece, Request, Residency, Worker
+from kvproof.spec.contract.state import State
+from kvproof.spec.lang import (
+    ANY,
+    EACH,
+    NEVER,
+    Expr,
+    Int,
+    action,
+    assume,
+    both,
+    conclude,
+    either,
+    every,
+    forall,
+    negate,
+    none,
+    oblige,
+)
+
+
+class JobMoves(State):
+    """Answers, loads, stores, flushes, and what must be left at the end."""
+
+    # --- lookups ---
+
+    @action(by="engine")
+    def ask(self, r: Expr[Request]) -> None:
+        """The engine asks anew what can be loaded; earlier hits count no more."""
+        assume(self.alive[r])
+        self.answered.discard(r, ANY)
+
+    @action(by="scheduler")
+    def hit(self, r: Expr[Request], x: Expr[Residency]) -> None:
+        """A lookup finds a key readable."""
+        oblige("S6", self.admitted_in.has(x))
+        oblige("S13", self.admitted_in[x] == self.epoch.value)
+        oblige("S6", self.ready[x])
+        self.answered.add(r, x)
+
+    # --- loads ---
+
+    @action(by="scheduler")
+    def open_load(self, j: Expr[Job]) -> None:
+        """A load is prepared for a request; its residencies are pinned one by one."""
+        assume(both(negate(self.job_epoch.has(j)), self.alive[self.job_request[j]]))
+        assume(negate(self.store[j]))
+        self.load.add(j)
+        self.job_epoch[j] = self.epoch.value
+
+    @action(by="scheduler")
+    def pin(self, j: Expr[Job], x: Expr[Residency]) -> None:
+        """A load is promised a residency."""
+        assume(both(self.load[j], self.job_epoch[j] == self.epoch.value))
+        assume(negate(self.job_step.has(j)))
+        oblige("S5", self.answered[self.job_request[j], x])
+        conclude("S5", both(self.resident[x], self.ready[x]))
+        self.pinned.add(x, j)
+
+    @action(by="scheduler")
+    def issue_load(self, j: Expr[Job]) -> None:
+        """A load is handed to the workers; its pieces are planned one by one."""
+        assume(both(self.load[j], negate(self.job_step.has(j))))
+        assume(self.job_epoch[j] == self.epoch.value)
+        self.job_step[j] = self.now.value
+        self.pending.add(j, ANY)
+        self.unreported.add(j, ANY)
+
+    @action(by="scheduler")
+    def plan_load(self, p: Expr[Piece]) -> None:
+        """One piece of a load: from a place of a pinned residency to a lease of the request."""
+        j = self.piece_job[p]
+        l = self.piece_lease[p]
+        y = self.piece_place[p]
+        x = self.place_residency[y]
+        r = self.job_request[j]
+        assume(both(self.load[j], self.job_step.has(j), self.job_step[j] == self.now.value))
+        assume(both(none(self.submitted.match(j, EACH)), none(self.started.match(p, EACH))))
+        assume(none(self.landed.match(p, EACH)))
+        assume(self.job_epoch[j] == self.epoch.value)
+        oblige("S5", self.pinned[x, j])
+        oblige("S4", self.lease_position[l] == self.place_position[y])
+        oblige("S4", self.cover.has(y))
+        conclude(
+            "S10",
+            forall(
+                Worker,
+                lambda w: both(
+                    self.placed[y, w],
+                    self.slot_owner.has(self.residency_slot[x], w),
+                    self.slot_owner[self.residency_slot[x], w] == x,
+                ),
+            ),
+        )
+        oblige("S11", self.holds[r, l])
+        oblige("S11", every(self.holds.match(EACH, l), lambda other: other == r))
+        oblige("S11", none(self.settled.match(l, EACH, EACH)))
+        oblige("S11", none(self.incoming.match(l, EACH)))
+        self.pieces.add(j, p)
+        self.using.add(self.residency_slot[x], ANY, j, x)
+        self.incoming.add(l, j)
+
+    # --- stores ---
+
+    @action(by="scheduler")
+    def issue_store(self, j: Expr[Job]) -> None:
+        """A store is handed to the workers; its residencies and pieces follow one by one."""
+        assume(both(negate(self.job_epoch.has(j)), negate(self.job_step.has(j))))
+        assume(negate(self.load[j]))
+        self.store.add(j)
+        self.job_epoch[j] = self.epoch.value
+        self.job_step[j] = self.now.value
+        self.pending.add(j, ANY)
+        self.unreported.add(j, ANY)
+
+    @action(by="scheduler")
+    def make(self, j: Expr[Job], x: Expr[Residency]) -> None:
+        """A store takes a residency that the tier has just handed out upon itself."""
+        assume(both(self.store[j], self.job_epoch[j] == self.epoch.value))
+        assume(both(none(self.submitted.match(j, EACH)), self.job_step[j] == self.now.value))
+        oblige("S7", both(self.storing[x], negate(self.maker.has(x))))
+        self.maker[x] = j
+
+    @action(by="scheduler")
+    def plan_store(self, p: Expr[Piece]) -> None:
+        """One piece of a store: from a lease of the request to a place of a residency it makes.
+
+        A lease that the request does not hold is no fault by itself when its bytes are the right
+        ones on every worker already (another request with the same prefix computed them).
+        """
+        j = self.piece_job[p]
+        l = self.piece_lease[p]
+        y = self.piece_place[p]
+        x = self.place_residency[y]
+        r = self.job_request[j]
+        same_bytes = forall(Worker, lambda w: self.written[l, w, self.place_content[y]])
+        assume(both(self.store[j], self.job_step[j] == self.now.value))
+        assume(both(none(self.submitted.match(j, EACH)), none(self.started.match(p, EACH))))
+        assume(none(self.landed.match(p, EACH)))
+        assume(self.job_epoch[j] == self.epoch.value)
+        oblige("S7", both(self.storing[x], self.maker.has(x), self.maker[x] == j))
+        oblige(
+            "S1",
+            either(
+                self.holds[r, l],
+                both(self.given_up_at.has(r, l), self.given_up_at[r, l] == self.now.value),
+                same_bytes,
+            ),
+        )
+        oblige(
+            "S4", either(self.lease_position[l] == self.place_position[y], same_bytes)
+        )
+        oblige("S1", self.handed_at.has(l))
+        oblige("S4", negate(self.cover.has(y)))
+        self.pieces.add(j, p)
+        self.reading.add(self.lease_block[l], ANY, j, l)
+        self.using.add(self.residency_slot[x], ANY, j, x)
+        self.cover[y] = p
+
+    # --- flushes, ends ---
+
+    @action(by="scheduler")
+    def flush(self, j: Expr[Job]) -> None:
+        """The workers are told to wait for a job before this step changes any block."""
+        self.flush_at[j] = self.now.value
+
+    @action(by="scheduler")
+    def crash(self) -> None:
+        """A call into the scheduler or a worker raised."""
+        oblige("P11", NEVER)
+
+    @action(by="scheduler")
+    def drained(self, residue: Int) -> None:
+        """Nothing is left to do; ``residue`` counts what the scheduler keeps of requests and jobs."""
+        assume(none(self.unreported.match(EACH, EACH)))
+        oblige("P12", none(self.storing.match(EACH)))
+        oblige("P12", none(self.pinned.match(EACH, EACH)))
+        oblige("P12", residue == 0)
