@@ -37,10 +37,12 @@ def guarded(arguments: list[str]) -> int:
         sys.stdout.flush()
         return code
     except BrokenPipeError:
-        # What is still buffered has no reader; without this the interpreter trips over it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        _say("the reader of the output went away")
-        return EXIT_USAGE
+        return _no_reader()
+    except SystemExit as end:
+        # Nothing here ends the process, but rich does when the pipe is broken: with 1, a finding.
+        if not isinstance(end.__context__, BrokenPipeError):
+            raise
+        return _no_reader()
     except KeyboardInterrupt:
         return _fail("interrupted", arguments)
     except UsageError as error:
@@ -58,6 +60,13 @@ def _fail(message: str, arguments: list[str]) -> int:
     if "--json" in arguments:
         print(json.dumps({"error": line}), flush=True)
     _say(line)
+    return EXIT_USAGE
+
+
+def _no_reader() -> int:
+    # What is still buffered has no reader; without this the interpreter trips over it at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _say("the reader of the output went away")
     return EXIT_USAGE
 
 

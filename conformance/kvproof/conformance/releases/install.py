@@ -31,11 +31,12 @@ def add(release: str, report: pip.Report) -> bool:
     with _exclusively(folder.parent, report):
         if (folder / "vllm").is_dir():
             return False
-        lacking = shared.missing()
-        if lacking:
-            shared.install(lacking, report)
         with _temporary_folder(folder) as temporary:
+            # The release first: that there is no such one should show before torch is downloaded.
             _fetch(release, temporary, report)
+            lacking = shared.missing()
+            if lacking:
+                shared.install(lacking, report)
             report("importing", 0, 0)
             driven = drive.check(release, temporary)
             if driven.problem is not None:
