@@ -1,0 +1,159 @@
+"""Hypothesis drives a session: a state machine whose rules are engine moves.
+
+Hypothesis generates, and nothing more: the moves that were taken are recorded, and ``shrink`` makes
+them small by replay. Hypothesis's own shrinker works on its choices, of which one example here
+holds hundreds, each candidate paying for a whole run; docs/fuzzing.md has the measurement.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import ClassVar
+
+from hypothesis import strategies as st
+from hypothesis import target as aim_at
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from kvproof.conformance.engines.base import Abort, Add, Drain, Move, ResetCache, Step, Target
+from kvproof.conformance.fuzz.session import MakeJudge, Session
+from kvproof.conformance.fuzz.strategies import Plan, plans_for
+
+IDS = ("a", "b", "c", "d", "e")
+"""Few, so that ids are used again while jobs of their former lives are in flight."""
+
+_fractions = st.integers(0, 1 << 12)
+
+
+class EngineMachine(RuleBasedStateMachine):
+    """Engine moves over a drawn plan. ``machine_for`` binds the class to a target."""
+
+    target: ClassVar[Target]
+    make_judge: ClassVar[MakeJudge]
+    ended: ClassVar[Callable[[EngineMachine], None]]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.session: Session | None = None
+        self.uses: Counter[str] = Counter()
+        self.plan: Plan | None = None
+        self.latest = IDS[0]
+
+    @property
+    def running(self) -> Session:
+        """The session, once the plan is drawn."""
+        assert self.session is not None
+        return self.session
+
+    @property
+    def drawn(self) -> Plan:
+        """The plan, once it is drawn."""
+        assert self.plan is not None
+        return self.plan
+
+    @property
+    def may_preempt(self) -> bool:
+        """Whether resets may preempt running requests.
+
+        With a step in flight the core of early releases then drops a token that was never sampled,
+        and the request waits for it for ever: loud, and nothing that a connector could help.
+        """
+        return not self.drawn.setup.asynchronous
+
+    def begin(self, plan: Plan) -> None:
+        """Start the engine for the plan."""
+        self.plan = plan
+        self.session = Session(type(self).target, plan.setup, type(self).make_judge)
+
+    def take(self, name: str, move: Move) -> bool:
+        """Play a move under a rule's name; counted when the engine took it."""
+        taken = self.running.play(move)
+        if taken:
+            self.uses[name] += 1
+        return taken
+
+    @rule(length=_fractions, branch=_fractions, more=_fractions, name=_fractions)
+    def add(self, length: int, branch: int, more: int, name: int) -> None:
+        """A client sends one of the overlapping prompts, under the first free id."""
+        plan, prompts = self.drawn, self.drawn.prompts
+        tokens = prompts.prompt(
+            prompts.lengths[length % len(prompts.lengths)], branch % (len(prompts.branches) + 1)
+        )
+        for i in range(len(IDS)):
+            req = IDS[(name + i) % len(IDS)]
+            if self.take("add", Add(req, tokens, 1 + more % plan.max_tokens)):
+                self.latest = req
+                return
+
+    @rule(choice=_fractions)
+    def step(self, choice: int) -> None:
+        """One engine step."""
+        self.take("step", Step(self.drawn.finishes[choice % len(self.drawn.finishes)]))
+
+    @rule(choice=_fractions, count=st.integers(2, 8))
+    def steps(self, choice: int, count: int) -> None:
+        """Several steps alike: progress, which single moves would make too slowly."""
+        finish = self.drawn.finishes[choice % len(self.drawn.finishes)]
+        for _ in range(count):
+            self.take("steps", Step(finish))
+
+    @rule(count=st.integers(1, 6))
+    def finishing_steps(self, count: int) -> None:
+        """Steps in which every copy ends, so that keys become readable."""
+        for _ in range(count):
+            self.take("finishing_steps", Step("all"))
+
+    @rule(choice=_fractions, who=_fractions)
+    def disturb(self, choice: int, who: int) -> None:
+        """One of the disturbances that this example's swarm switched on."""
+        disturbances = self.drawn.disturbances
+        name = disturbances[choice % len(disturbances)]
+        match name:
+            case "abort":
+                self.take(name, Abort(IDS[who % len(IDS)]))
+            case "abort_latest":
+                # Often before it was ever scheduled.
+                self.take(name, Abort(self.latest))
+            case "forget_on_the_gpu":
+                self.take(name, ResetCache(connector=False, running=False))
+            case "preempt_all":
+                self.take(name, ResetCache(connector=False, running=self.may_preempt))
+            case "reset":
+                self.take(name, ResetCache(True, self.may_preempt and who % 2 == 1))
+            case "reset_twice":
+                self.take(name, ResetCache(True, self.may_preempt and who % 2 == 1))
+                self.take(name, ResetCache(connector=True, running=False))
+            case _:
+                self.take(name, Drain())
+
+    def teardown(self) -> None:
+        """Drain, so that what never ends shows; then hand the session over."""
+        if self.session is None:
+            return
+        try:
+            self.take("drain", Drain())
+        finally:
+            self.session.close()
+        loads = self.session.coverage().get("issue_load", 0)
+        if loads:
+            aim_at(float(loads), label="loads issued")
+        type(self).ended(self)
+
+
+def machine_for(
+    target: Target, make_judge: MakeJudge, ended: Callable[[EngineMachine], None]
+) -> type[EngineMachine]:
+    """The machine bound to a target; ``ended`` is called with it after each example."""
+
+    class Bound(EngineMachine):
+        """The machine of one campaign."""
+
+        @initialize(plan=plans_for(target))
+        def set_up(self, plan: Plan) -> None:
+            """Draw the plan and start the engine."""
+            self.begin(plan)
+
+    Bound.target = target
+    Bound.make_judge = staticmethod(make_judge)
+    Bound.ended = staticmethod(ended)
+    return Bound

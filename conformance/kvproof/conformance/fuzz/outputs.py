@@ -1,0 +1,92 @@
+"""What is written for a finding: trace, history, finding, a table, and a pytest file."""
+
+from __future__ import annotations
+
+import hashlib
+import pprint
+import re
+from pathlib import Path
+
+import msgspec
+
+from kvproof.conformance.engines.base import Abort, Add, Drain, History, Move, ResetCache, Target
+from kvproof.conformance.fuzz import table
+from kvproof.conformance.fuzz.session import MakeJudge, monitor, play
+from kvproof.conformance.monitor.finding import Finding
+from kvproof.conformance.trace import codec
+
+TEMPLATE = Path(__file__).parent / "templates" / "standalone.py.template"
+
+
+def write(
+    out: Path, target: Target, history: History, make_judge: MakeJudge = monitor
+) -> list[Path]:
+    """Replay ``history`` and write its five files into ``out``; returns their paths.
+
+    ``<id>-<digest>.jsonl`` is the trace, ``.history.json`` replays, ``.finding.json`` is the
+    verdict, ``.txt`` is for people, and ``test_<id>_<digest>.py`` runs on a vLLM release alone. The
+    digest names the history, so that the same finding lands in the same files.
+
+    Raises:
+        ValueError: the history breaks nothing.
+    """
+    session = play(target, history.setup, history.moves, make_judge)
+    if session.finding is None:
+        raise ValueError("the history breaks nothing: there is no finding to write")
+    finding = session.finding
+    stem = name_of(history, finding)
+    out.mkdir(parents=True, exist_ok=True)
+    paths = {
+        kind: out / f"{stem}{kind}" for kind in (".jsonl", ".history.json", ".finding.json", ".txt")
+    }
+    codec.write(paths[".jsonl"], session.engine.header, session.events)
+    paths[".history.json"].write_bytes(_json(history))
+    paths[".finding.json"].write_bytes(_json(finding))
+    paths[".txt"].write_text(table.render(session), encoding="utf-8")
+    test = out / f"test_{stem.replace('-', '_').replace('.', '_')}.py"
+    test.write_text(standalone(history, finding), encoding="utf-8")
+    return [*paths.values(), test]
+
+
+def name_of(history: History, finding: Finding) -> str:
+    """``<id>-<digest>``: a file name that the same history always gets."""
+    digest = hashlib.sha256(msgspec.json.encode(history)).hexdigest()[:8]
+    return f"{re.sub(r'[^A-Za-z0-9.]+', '-', finding.id)}-{digest}"
+
+
+def standalone(history: History, finding: Finding) -> str:
+    """A pytest module that plays the history on a vLLM release, with nothing of this project."""
+    setup = msgspec.to_builtins(history.setup)
+    calls = "".join(f"    {_call(move)!r},\n" for move in history.moves)
+    where = finding.facts.get("where")
+    title = f"{finding.id}: {finding.sentence}".strip()
+    fill = {
+        "TITLE": title if title.endswith((".", "!", "?")) else title + ".",
+        "TARGET": history.target + (f" (at {where})" if where else ""),
+        "SETUP": pprint.pformat(setup, sort_dicts=False, width=96),
+        "MOVES": f"[\n{calls}]",
+        "NAME": name_of(history, finding).replace("-", "_").replace(".", "_"),
+    }
+    text = TEMPLATE.read_text(encoding="utf-8")
+    for key, value in fill.items():
+        text = text.replace(f"@@{key}@@", value)
+    return text
+
+
+def _call(move: Move) -> tuple[object, ...]:
+    """A move as the stand-alone driver takes it: its method, then the arguments."""
+    match move:
+        case Add(req, tokens, max_tokens):
+            return ("add", req, list(tokens), max_tokens)
+        case Abort(req):
+            return ("abort", req)
+        case ResetCache(connector, running):
+            return ("reset", connector, running)
+        case Drain():
+            return ("drain",)
+        case _:
+            return ("step", move.finish)
+
+
+def _json(value: object) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"

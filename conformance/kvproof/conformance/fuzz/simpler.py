@@ -1,0 +1,166 @@
+"""What is simpler than a given move, prompt or setup, and by how much."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from kvproof.conformance.engines.base import (
+    Add,
+    Drain,
+    GroupSetup,
+    History,
+    Move,
+    ResetCache,
+    Setup,
+    Step,
+)
+
+_FINISH = ("all", "none", "stores", "loads", "oldest", "rank0")
+"""Plainest first: everything ends, nothing does, and then the finer choices."""
+
+Cost = tuple[int, int, int]
+
+
+def cost(history: History) -> Cost:
+    """A total order in which shrinking only descends: moves, then setup, then what moves say."""
+    return (len(history.moves), _setup_cost(history.setup), sum(map(_move_cost, history.moves)))
+
+
+def _move_cost(move: Move) -> int:
+    match move:
+        case Add(tokens=tokens, max_tokens=max_tokens):
+            return 4 * (len(tokens) + max_tokens)
+        case Step(finish):
+            return _FINISH.index(finish)
+        case ResetCache(connector, running):
+            return int(connector) + 2 * int(running)
+        case Drain():
+            return 1
+        case _:
+            return 0
+
+
+def _setup_cost(setup: Setup) -> int:
+    """Whatever a reader must keep in mind costs more than a number that is merely large."""
+    windows = sum(group.window or 0 for group in setup.groups)
+    return (
+        1000 * len(setup.groups)
+        + 300 * sum(group.kind != "full" for group in setup.groups)
+        + 200 * len({group.tokens_per_block for group in setup.groups})
+        + 300 * setup.asynchronous
+        + 200 * (setup.num_workers - 1)
+        + 100 * setup.prompt_only
+        + 100 * (setup.retention_interval is not None)
+        + 100 * (setup.kv_role != "kv_both")
+        + 100 * (not setup.prefix_caching)
+        + 40 * setup.blocks_per_chunk
+        + 10 * sum(group.tokens_per_block for group in setup.groups)
+        + windows
+        # Roomy and round is plainer than tight, so these say how far from that a setup is.
+        + abs(setup.num_gpu_blocks - 64)
+        + abs(setup.num_slots - 64)
+        + abs(setup.max_batch_tokens - 64)
+        + abs(setup.max_running - 4)
+    )
+
+
+def moves(move: Move) -> Iterator[Move]:
+    """Plainer moves of the same kind, boldest first."""
+    match move:
+        case Add(tokens=tokens, max_tokens=max_tokens):
+            for length in _below(len(tokens), 1):
+                yield msgspec.structs.replace(move, tokens=tokens[:length])
+            for fewer in _below(max_tokens, 1):
+                yield msgspec.structs.replace(move, max_tokens=fewer)
+        case Step(finish):
+            for plainer in _FINISH[: _FINISH.index(finish)]:
+                yield Step(plainer)
+        case ResetCache(connector, running):
+            if connector and running:
+                yield ResetCache(connector=False, running=True)
+            if running:
+                yield ResetCache(connector=connector, running=False)
+        case Drain():
+            yield Step("all")
+        case _:
+            return
+
+
+def _below(value: int, least: int) -> Iterator[int]:
+    """Smaller values: the least, then ever closer to ``value``."""
+    gap = value - least
+    while gap > 0:
+        yield value - gap
+        gap //= 2
+
+
+def common_cuts(history_moves: tuple[Move, ...]) -> Iterator[tuple[Move, ...]]:
+    """Move lists whose prompts all lost the same stretch, so that overlaps stay overlaps."""
+    longest = max((len(m.tokens) for m in history_moves if isinstance(m, Add)), default=0)
+    for stretch in (16, 8, 4, 2, 1):
+        for start in range(0, longest, stretch):
+            yield tuple(_without(move, start, stretch) for move in history_moves)
+
+
+def _without(move: Move, start: int, stretch: int) -> Move:
+    if not isinstance(move, Add):
+        return move
+    tokens = move.tokens[:start] + move.tokens[start + stretch :]
+    return msgspec.structs.replace(move, tokens=tokens or move.tokens[:1])
+
+
+def setups(setup: Setup) -> Iterator[Setup]:
+    """Plainer setups, boldest first."""
+    change = msgspec.structs.replace
+    if len(setup.groups) > 1:
+        for index in range(len(setup.groups)):
+            yield change(setup, groups=setup.groups[:index] + setup.groups[index + 1 :])
+    if setup.asynchronous:
+        yield change(setup, asynchronous=False)
+    if setup.num_workers > 1:
+        yield change(setup, num_workers=1)
+    if setup.prompt_only:
+        yield change(setup, prompt_only=False)
+    if setup.retention_interval is not None:
+        yield change(setup, retention_interval=None)
+    if setup.kv_role != "kv_both":
+        yield change(setup, kv_role="kv_both")
+    if not setup.prefix_caching:
+        yield change(setup, prefix_caching=True)
+    if len({group.tokens_per_block for group in setup.groups}) > 1:
+        least = min(group.tokens_per_block for group in setup.groups)
+        yield change(setup, groups=tuple(_resized(group, least) for group in setup.groups))
+    for fewer in _below(setup.blocks_per_chunk, 1):
+        yield change(setup, blocks_per_chunk=fewer)
+    yield from _plainer_groups(setup)
+    for field in ("num_gpu_blocks", "num_slots", "max_batch_tokens"):
+        for value in _towards(getattr(setup, field), 64):
+            yield change(setup, **{field: value})
+    for value in _towards(setup.max_running, 4):
+        yield change(setup, max_running=value)
+
+
+def _plainer_groups(setup: Setup) -> Iterator[Setup]:
+    for index, group in enumerate(setup.groups):
+        options = [_resized(group, size) for size in _below(group.tokens_per_block, 2)]
+        if group.window is not None:
+            options += [
+                msgspec.structs.replace(group, window=window) for window in _below(group.window, 1)
+            ]
+        for option in options:
+            groups = (*setup.groups[:index], option, *setup.groups[index + 1 :])
+            yield msgspec.structs.replace(setup, groups=groups)
+
+
+def _resized(group: GroupSetup, size: int) -> GroupSetup:
+    return msgspec.structs.replace(group, tokens_per_block=size)
+
+
+def _towards(value: int, goal: int) -> Iterator[int]:
+    """Values between ``value`` and ``goal``: the goal first, then ever closer to ``value``."""
+    gap = goal - value
+    while gap != 0:
+        yield value + gap
+        gap = int(gap / 2)

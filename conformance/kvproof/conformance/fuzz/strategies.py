@@ -1,0 +1,189 @@
+"""What is drawn: setups that a target supports, prompts around their boundaries, swarms of moves.
+
+Bugs in this field sit at boundaries and under pressure, so lengths cluster around multiples of a
+block, a chunk and a window, GPU pools hold the longest request and little more, and tiers hold a
+few chunks. Prompts overlap, since without overlap nothing is ever loaded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import msgspec
+from hypothesis import strategies as st
+
+from kvproof.conformance.engines.base import GroupSetup, Setup, Target
+
+FINISHES = ("none", "none", "oldest", "stores", "loads", "rank0", "all")
+"""Which copies end in a step; "none" is there twice, so that copies stay in flight for a while."""
+
+DISTURBANCES = (
+    "forget_on_the_gpu",
+    "preempt_all",
+    "abort",
+    "abort_latest",
+    "come_to_rest",
+    "reset",
+    "reset_twice",
+)
+"""Moves that are no progress; each example switches a few of them on, which is swarm testing."""
+
+PROMPT_VOCABULARY = 13
+
+
+class Prompts(msgspec.Struct, frozen=True):
+    """A family of overlapping prompts: all start alike, and branch off at ``branches``.
+
+    ``lengths`` are the ones that are tried, in tokens.
+    """
+
+    lengths: tuple[int, ...]
+    branches: tuple[int, ...]
+
+    def prompt(self, length: int, branch: int) -> tuple[int, ...]:
+        """``length`` tokens; branch 0 is the trunk, branch i leaves it at ``branches[i - 1]``."""
+        leaves = self.branches[branch - 1] if branch else length
+        return tuple(_token(i, 0 if i < leaves else branch) for i in range(length))
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """One example: a setup, its prompts, and the swarm, that is, which moves are on and how much.
+
+    ``finishes`` are the copy endings that steps choose from (repeats are weights); ``max_tokens``
+    bounds what a request generates; ``disturbances`` are the moves that are no progress.
+    """
+
+    setup: Setup
+    prompts: Prompts
+    finishes: tuple[str, ...]
+    max_tokens: int
+    disturbances: tuple[str, ...]
+
+
+def _token(position: int, branch: int) -> int:
+    return (position * 7 + position // 5 + branch * 3 + 1) % PROMPT_VOCABULARY
+
+
+@st.composite
+def group_sets(draw: st.DrawFn) -> tuple[GroupSetup, ...]:
+    """Full; full and window; full, window and recurrent. Blocks of 2, 4 or 8, equal or not."""
+    size = draw(st.sampled_from((2, 4, 4, 8)))
+    shape = draw(st.sampled_from(("full", "window", "window", "window", "recurrent")))
+    if shape == "full":
+        return (GroupSetup("full", size),)
+    if shape == "recurrent":
+        # The recurrent state is kept at block ends only, so one size for all.
+        kinds = draw(st.sampled_from((("full", "recurrent"), ("full", "window", "recurrent"))))
+        window = draw(windows(size))
+        return tuple(GroupSetup(k, size, window if k == "window" else None) for k in kinds)
+    factor = draw(st.sampled_from((1, 1, 1, 2, 4)))
+    full = GroupSetup("full", size * factor if size * factor <= 16 else size)
+    first = GroupSetup("window", size, draw(windows(size)))
+    if draw(st.sampled_from((False, False, True))):
+        return (full, first, GroupSetup("window", size, draw(windows(size))))
+    return (full, first)
+
+
+def windows(size: int) -> st.SearchStrategy[int]:
+    """From one block to four, in tokens, exact and one more."""
+    return st.builds(
+        lambda blocks, more: blocks * size + more, st.integers(1, 4), st.integers(0, 1)
+    )
+
+
+def lengths(setup: Setup) -> tuple[int, ...]:
+    """Prompt lengths around the setup's block, chunk and window boundaries, ascending."""
+    blocks = {group.tokens_per_block for group in setup.groups}
+    marks = {n * size for size in blocks for n in (1, 2, 3)}
+    marks |= {n * size * setup.blocks_per_chunk for size in blocks for n in (1, 2, 3, 4)}
+    for group in setup.groups:
+        if group.window is not None:
+            marks |= {group.window, group.window + group.tokens_per_block}
+            marks |= {2 * group.window + group.tokens_per_block}
+    marks |= {math.lcm(*blocks) * n for n in (2, 4)}
+    near = {mark + off for mark in marks for off in (-1, 0, 1)}
+    return tuple(sorted(length for length in near if 1 <= length <= 96))
+
+
+def blocks_for(setup: Setup, tokens: int) -> int:
+    """GPU blocks that a request of so many tokens takes at most."""
+    return sum(-(-tokens // group.tokens_per_block) + 1 for group in setup.groups)
+
+
+@st.composite
+def plans(draw: st.DrawFn, supports: Callable[[Setup], str | None]) -> Plan:
+    """A plan whose setup ``supports`` has no objection to."""
+    groups = draw(group_sets())
+    largest = max(group.tokens_per_block for group in groups)
+    setup = Setup(
+        groups=groups,
+        blocks_per_chunk=draw(st.sampled_from((1, 1, 2, 4))),
+        num_gpu_blocks=512,
+        num_slots=draw(st.one_of(st.integers(1, 8), st.sampled_from((16, 64)))),
+        max_batch_tokens=draw(st.sampled_from((largest, 2 * largest + 1, 16, 64))),
+        max_running=draw(st.integers(2, 4)),
+        num_workers=draw(st.sampled_from((1, 1, 1, 2))),
+        asynchronous=draw(st.booleans()),
+        prompt_only=draw(st.sampled_from((False, False, True))),
+        retention_interval=draw(st.sampled_from((None, 0))),
+        kv_role=draw(st.sampled_from(("kv_both", "kv_both", "kv_producer"))),
+    )
+    setup = supported(setup, supports)
+    max_tokens = draw(st.sampled_from((1, 3, 8, 16)))
+    some = draw(st.lists(st.sampled_from(lengths(setup)), min_size=2, max_size=5, unique=True))
+    branches = draw(st.lists(st.sampled_from(some), min_size=0, max_size=2, unique=True))
+    spare = draw(st.integers(0, 16))
+    setup = msgspec.structs.replace(
+        setup, num_gpu_blocks=blocks_for(setup, max(some) + max_tokens) + spare
+    )
+    return Plan(
+        setup=setup,
+        prompts=Prompts(tuple(some), tuple(branches)),
+        finishes=tuple(draw(st.lists(st.sampled_from(FINISHES), min_size=1, max_size=3))),
+        max_tokens=max_tokens,
+        disturbances=tuple(
+            draw(st.lists(st.sampled_from(DISTURBANCES), min_size=1, max_size=4, unique=True))
+        ),
+    )
+
+
+_PLAINER: Sequence[tuple[str, object]] = (
+    ("retention_interval", None),
+    ("prompt_only", False),
+    ("blocks_per_chunk", 1),
+    ("num_workers", 1),
+    ("asynchronous", False),
+    ("kv_role", "kv_both"),
+)
+
+
+def supported(setup: Setup, supports: Callable[[Setup], str | None]) -> Setup:
+    """The setup, less what the target cannot do: an option falls back, then recurrent groups go.
+
+    Falling back instead of drawing again keeps examples cheap and the draw the same everywhere.
+
+    Raises:
+        ValueError: even one full-attention group without options is refused.
+    """
+    change = msgspec.structs.replace
+    attempts = [setup]
+    for field, value in _PLAINER:
+        attempts.append(change(setup, **{field: value}))
+    for base in tuple(attempts):
+        plain = tuple(group for group in base.groups if group.kind != "recurrent")
+        attempts.append(change(base, groups=plain))
+    bare = attempts[-1]
+    for field, value in _PLAINER:
+        bare = change(bare, **{field: value})
+        attempts.append(bare)
+    attempts.append(change(bare, groups=bare.groups[:1]))
+    for attempt in attempts:
+        if supports(attempt) is None:
+            return attempt
+    raise ValueError(f"not even a bare setup is supported: {supports(attempts[-1])}")
+
+
+def plans_for(target: Target) -> st.SearchStrategy[Plan]:
+    """Plans that ``target`` supports."""
+    return plans(target.supports)
