@@ -10,6 +10,7 @@ import copy
 import functools
 import json
 import math
+import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 import msgspec
 
 from kvproof.conformance.engines.base import GroupSetup, Setup, Unsupported
-from kvproof.conformance.engines.vllm.features import Features
+from kvproof.conformance.engines.vllm.features import RETENTION_VARIABLE, Features
 from kvproof.conformance.engines.vllm.release import Release, call
 
 PAGE_BYTES = 4096
@@ -119,6 +120,7 @@ def build(release: Release, features: Features, setup: Setup) -> RunConfig:
     except (ValueError, AssertionError) as error:
         raise Unsupported(f"this release refuses these groups: {error}") from None
     if hasattr(kv_cache_config, "hash_block_size"):
+        # Later engine cores resolve these once for the scheduler and the workers.
         kv_cache_config.hash_block_size = hash_size
         kv_cache_config.prefix_cache_retention_interval = setup.retention_interval
         kv_cache_config.cache_hit_alignment_tokens = (
@@ -158,8 +160,13 @@ def _cache(config: Any, setup: Setup, features: Features) -> None:
     config.num_gpu_blocks = setup.num_gpu_blocks + 1
     config.enable_prefix_caching = setup.prefix_caching
     config.mamba_cache_mode = "align" if recurrent else "none"
-    if features.retention_interval:
+    if features.retention_interval == "config":
         config.prefix_cache_retention_interval = setup.retention_interval
+    elif features.retention_interval == "environment":
+        # Read by the core when a scheduler is made, that is: right after this.
+        os.environ.pop(RETENTION_VARIABLE, None)
+        if setup.retention_interval is not None:
+            os.environ[RETENTION_VARIABLE] = str(setup.retention_interval)
 
 
 def _parallel(config: Any, num_workers: int, rank: int) -> None:

@@ -62,8 +62,7 @@ class VllmEngine:
             release.async_scheduler_class if setup.asynchronous else release.scheduler_class
         )
         try:
-            self._scheduler: Any = call(
-                scheduler_class,
+            self._scheduler: Any = scheduler_class(
                 vllm_config=config.vllm_config,
                 kv_cache_config=config.kv_cache_config,
                 structured_output_manager=structured_output(release, config.vllm_config),
@@ -196,26 +195,25 @@ class VllmEngine:
         """One turn of the engine core's loop; False when the engine has nothing to do."""
         if not self._queue and not self._scheduler.has_requests():
             return False
-        return self._turn(finish)
+        self._turn(finish)
+        return True
 
-    def _turn(self, finish: str) -> bool:
+    def _turn(self, finish: str) -> None:
         """Synchronous: schedule, execute, update. Asynchronous: schedule ahead of the update.
 
         The asynchronous order is that of the engine core's batch queue of two: a step is scheduled
         while the one before it has not been processed. The workers lag as far as that allows: they
         execute a step when its output is asked for.
         """
-        if not self._setup.asynchronous:
-            batch = self._schedule()
-            return batch is not None and self._finish_batch(batch, finish)
         if not self._queue or self._scheduler.has_requests():
             batch = self._schedule()
             if batch is None:
-                return False
+                return
             self._queue.append(batch)
-            if len(self._queue) < 2 and batch.output.total_num_scheduled_tokens:
-                return True
-        return self._finish_batch(self._queue.popleft(), finish)
+            ahead = self._setup.asynchronous and len(self._queue) < 2
+            if ahead and batch.output.total_num_scheduled_tokens:
+                return
+        self._finish_batch(self._queue.popleft(), finish)
 
     def _drain(self) -> bool:
         """Step until nothing is left to do, then say what the scheduler still keeps."""
@@ -227,15 +225,18 @@ class VllmEngine:
         for _ in range(DRAIN_STEPS + 2 * tokens):
             if not self._queue and not scheduler.has_requests():
                 break
-            if not self._turn("all"):
-                return False
+            self._turn("all")
+            if self.crashed:
+                return True
         else:
             self._raised("drain", "stuck: the engine still has work", "", None)
             return True
         if not self._features.drains_itself:
             for _ in range(IDLE_STEPS):
-                if self._tables._jobs and not self._turn("all"):
-                    return False
+                if self._tables._jobs and not self.crashed:
+                    self._turn("all")
+            if self.crashed:
+                return True
         self._emit(Drained(self._recorder.step, SCHEDULER_RANK, self._residue()))
         return True
 
@@ -260,7 +261,8 @@ class VllmEngine:
             output = scheduler.schedule()
             return True
 
-        if not self._guarded("schedule", run):
+        self._guarded("schedule", run)
+        if self.crashed:
             return None
         computing = self._connector.computing
         batch = Batch(
@@ -297,7 +299,7 @@ class VllmEngine:
             computing.append(Computing(name, start, end, sampled))
         return computing
 
-    def _finish_batch(self, batch: Batch, finish: str) -> bool:
+    def _finish_batch(self, batch: Batch, finish: str) -> None:
         output: Any = None
 
         def run() -> bool:
@@ -311,7 +313,9 @@ class VllmEngine:
                 self._recorder.hashes(request)
             return True
 
-        return self._guarded("execute_model", run) and self._guarded("update_from_output", update)
+        self._guarded("execute_model", run)
+        if not self.crashed:
+            self._guarded("update_from_output", update)
 
     # --- taps on requests, and exceptions --------------------------------------------------------
 
@@ -350,7 +354,10 @@ class VllmEngine:
         scheduler._free_blocks = because("finish", free_blocks)
 
     def _guarded(self, name: str, function: Callable[[], bool]) -> bool:
-        """Run a call into the release; an exception becomes ``Raised`` and ends the run."""
+        """Run a call into the release; an exception becomes ``Raised`` and ends the run.
+
+        Returns what the call says, and True when it raised: the move was taken.
+        """
         self._recorder.fault = None
         try:
             return function()

@@ -10,7 +10,9 @@ import inspect
 
 import msgspec
 
-from kvproof.conformance.engines.vllm.release import Release
+from kvproof.conformance.engines.vllm.release import Release, module
+
+RETENTION_VARIABLE = "VLLM_PREFIX_CACHE_RETENTION_INTERVAL"
 
 
 class Features(msgspec.Struct, frozen=True):
@@ -27,7 +29,8 @@ class Features(msgspec.Struct, frozen=True):
             needs groups of one block size.
         chunked_local: chunked local attention groups are accepted.
         recurrent: the core accepts external tokens for recurrent groups.
-        retention_interval: sparse retention of the prefix cache exists.
+        retention_interval: where sparse retention of the prefix cache is set: "config",
+            "environment", or "" when it does not exist.
         copier_submits: the copier has ``submit_store`` and ``submit_load``; otherwise
             ``transfer_async`` with a pair of specs.
         copier_swallows: the worker catches what the copier raises and asserts on its answer.
@@ -46,7 +49,7 @@ class Features(msgspec.Struct, frozen=True):
     chunk_in_blocks: bool
     chunked_local: bool
     recurrent: bool
-    retention_interval: bool
+    retention_interval: str
     copier_submits: bool
     copier_swallows: bool
     loads: str
@@ -80,8 +83,7 @@ def detect(release: Release) -> Features:
         chunk_in_blocks="blocks_per_chunk" in scheduler_source,
         chunked_local=hasattr(release.offload_scheduler, "ChunkedLocalAttentionSpec"),
         recurrent="External KV connector is not verified" not in split,
-        retention_interval="prefix_cache_retention_interval"
-        in getattr(release.config.CacheConfig, "__dataclass_fields__", {}),
+        retention_interval=_retention(release),
         copier_submits=submits,
         copier_swallows=not submits,
         loads="after_forward" if "start_after_forward" in mixin else "before_forward",
@@ -96,8 +98,13 @@ def detect(release: Release) -> Features:
     )
 
 
-def _manager_class() -> type:
-    from importlib import import_module
+def _retention(release: Release) -> str:
+    if "prefix_cache_retention_interval" in release.config.CacheConfig.__dataclass_fields__:
+        return "config"
+    known = module("vllm.envs").environment_variables
+    return "environment" if RETENTION_VARIABLE in known else ""
 
-    found: type = import_module("vllm.v1.kv_offload.cpu.manager").CPUOffloadingManager
+
+def _manager_class() -> type:
+    found: type = module("vllm.v1.kv_offload.cpu.manager").CPUOffloadingManager
     return found
