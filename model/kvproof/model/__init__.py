@@ -1,0 +1,5 @@
+"""The reference: the contract as executable Python.
+
+``contract.py`` is generated from the spec and committed; ``kvproof prove --generated`` proves that
+very text. ``relation.py`` and ``broken.py`` are written by hand and are part of the trust base.
+"""

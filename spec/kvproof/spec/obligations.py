@@ -21,6 +21,7 @@ import z3
 
 from kvproof.spec import ir
 from kvproof.spec.encode import Encoder, Env, State
+from kvproof.spec.hoist import expressions
 
 Goal = tuple[list[Any], Any]
 """Hypotheses and what must follow from them."""
@@ -166,19 +167,9 @@ def _partial(spec: ir.Machine, statement: ir.Statement) -> bool:
         isinstance(n, ir.Read)
         and spec.fields[n.field].kind == "map"
         and not spec.fields[n.field].total
-        for part in _expressions(statement)
+        for part in expressions(statement)
         for n in ir.walk(part)
     )
-
-
-def _expressions(statement: ir.Statement) -> list[ir.Node]:
-    match statement:
-        case ir.Guard(_, _, cond):
-            return [cond]
-        case ir.Put(_, args, value, when):
-            return [when, *args, value]
-        case ir.Insert(_, args, when) | ir.Discard(_, args, when):
-            return [when, *(a for a in args if not isinstance(a, ir.Any))]
 
 
 def _defined_at(
@@ -191,7 +182,7 @@ def _defined_at(
         statement = action.body[where]
         if isinstance(statement, ir.Guard):
             return run.known, defined(statement.cond, run.state, run.env)
-        when, *rest = _expressions(statement)
+        when, *rest = expressions(statement)
         goal = e.conj([defined(part, run.state, run.env) for part in rest])
         condition = run.state.eval(when, run.env)
         return run.known, e.conj(

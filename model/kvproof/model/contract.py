@@ -1,0 +1,849 @@
+"""The contract, executable. Generated from the spec by ``kvproof generate``: do not edit.
+
+Each method is one action. Its guards raise ``Broken``; its updates change the fields. Attributes
+of a thing (``lease_block`` and the like) must be set before the thing is first used.
+"""
+
+from __future__ import annotations
+
+from typing import NewType
+
+from kvproof.model.broken import Broken
+from kvproof.model.relation import ANY, EACH, Relation
+
+Block = NewType("Block", int)
+Content = NewType("Content", int)
+Job = NewType("Job", int)
+Key = NewType("Key", int)
+Lane = NewType("Lane", int)
+Lease = NewType("Lease", int)
+Piece = NewType("Piece", int)
+Place = NewType("Place", int)
+Position = NewType("Position", int)
+Request = NewType("Request", int)
+Residency = NewType("Residency", int)
+Slot = NewType("Slot", int)
+Worker = NewType("Worker", int)
+
+
+class Contract:
+    """State and moves; ``workers`` are all ranks."""
+
+    def __init__(self, workers: list[Worker]) -> None:
+        self.workers = workers
+        # the block that was handed out
+        self.lease_block: dict[Lease, Block] = {}
+        # where in its request's table it lies
+        self.lease_position: dict[Lease, Position] = {}
+        # order of the hand-outs
+        self.lease_seq: dict[Lease, int] = {}
+        # the job that it belongs to
+        self.piece_job: dict[Piece, Job] = {}
+        # its GPU side
+        self.piece_lease: dict[Piece, Lease] = {}
+        # its tier side
+        self.piece_place: dict[Piece, Place] = {}
+        # the residency that it is part of
+        self.place_residency: dict[Place, Residency] = {}
+        # the table position that its key and offset name
+        self.place_position: dict[Place, Position] = {}
+        # the content that its key and offset name
+        self.place_content: dict[Place, Content] = {}
+        # the slot that was handed out
+        self.residency_slot: dict[Residency, Slot] = {}
+        # the key that it was handed to
+        self.residency_key: dict[Residency, Key] = {}
+        # order of the hand-outs
+        self.residency_seq: dict[Residency, int] = {}
+        # whether the tier has this slot at all
+        self.slot_exists: dict[Slot, bool] = {}
+        # the request that it serves
+        self.job_request: dict[Job, Request] = {}
+        # its lane in the copier
+        self.job_lane: dict[Job, Lane] = {}
+        # the scheduling window that is open (S1)
+        self.now = 1
+        # the step that a worker executes (S3)
+        self.at: dict[Worker, int] = dict.fromkeys(workers, 0)
+        # how many resets there have been (S13)
+        self.epoch = 0
+        # arrived and not ended (S5)
+        self.alive: set[Request] = set()
+        # ended: this incarnation never comes back (P13)
+        self.ended: set[Request] = set()
+        # the window in which a lease was handed out (S3)
+        self.handed_at: dict[Lease, int] = {}
+        # the window in which its block was handed out again (S3)
+        self.superseded_at: dict[Lease, int] = {}
+        # the latest hand-out of a block (S1)
+        self.current: dict[Block, Lease] = {}
+        # the request's table lists the lease (S1)
+        self.holds: Relation[Request, Lease] = Relation()
+        # the window in which the request let go of it (S1)
+        self.given_up_at: dict[tuple[Request, Lease], int] = {}
+        # the engine may let a forward read this content there (S14)
+        self.settled: Relation[Lease, Worker, Content] = Relation()
+        # a slot of the lease was given this content (S2)
+        self.written: Relation[Lease, Worker, Content] = Relation()
+        # the lease that last changed the block (S3)
+        self.owner: dict[tuple[Block, Worker], Lease] = {}
+        # is a store (S2)
+        self.store: set[Job] = set()
+        # is a load (S10)
+        self.load: set[Job] = set()
+        # the epoch in which it was prepared (P5)
+        self.job_epoch: dict[Job, int] = {}
+        # the step whose metadata carries it (S2)
+        self.job_step: dict[Job, int] = {}
+        # the latest step that flushes it (S3)
+        self.flush_at: dict[Job, int] = {}
+        # what it copies (S4)
+        self.pieces: Relation[Job, Piece] = Relation()
+        # issued, and the worker's copy has not ended (S6)
+        self.pending: Relation[Job, Worker] = Relation()
+        # issued, and the worker has not reported its end (P4)
+        self.unreported: Relation[Job, Worker] = Relation()
+        # handed to the worker's copier (S7)
+        self.submitted: Relation[Job, Worker] = Relation()
+        # the worker's copy failed (S6)
+        self.failed: Relation[Job, Worker] = Relation()
+        # the copier may touch both its ends (S10)
+        self.started: Relation[Piece, Worker] = Relation()
+        # its copy has ended well (S10)
+        self.landed: Relation[Piece, Worker] = Relation()
+        # order of submissions (S7)
+        self.submit_seq: dict[tuple[Job, Worker], int] = {}
+        # how many submissions there have been (S7)
+        self.submissions = 0
+        # submitted and not ended (S7)
+        self.in_flight: Relation[Worker, Lane, Job] = Relation()
+        # a store of this epoch may still read the lease there (S3)
+        self.reading: Relation[Block, Worker, Job, Lease] = Relation()
+        # a copy of this residency has yet to end there (S7)
+        self.using: Relation[Slot, Worker, Job, Residency] = Relation()
+        # a load fills the lease; the engine was not told its end (S11)
+        self.incoming: Relation[Lease, Job] = Relation()
+        # its key is in the tier (S8)
+        self.resident: set[Residency] = set()
+        # resident, its store has not been completed (S6)
+        self.storing: set[Residency] = set()
+        # resident and readable (S6)
+        self.ready: set[Residency] = set()
+        # the residency of a key (S8)
+        self.where: dict[Key, Residency] = {}
+        # the residency in a slot (S8)
+        self.occupant: dict[Slot, Residency] = {}
+        # the last residency that the slot was handed to (S7)
+        self.latest: dict[Slot, Residency] = {}
+        # the epoch in which it was handed out (S13)
+        self.admitted_in: dict[Residency, int] = {}
+        # the store that fills it (S6)
+        self.maker: dict[Residency, Job] = {}
+        # the maker's piece that fills it (S4)
+        self.cover: dict[Place, Piece] = {}
+        # holds the bytes that its key and offset name (S10)
+        self.placed: Relation[Place, Worker] = Relation()
+        # the residency whose store last wrote it (S7)
+        self.slot_owner: dict[tuple[Slot, Worker], Residency] = {}
+        # a load reads it: it must stay (S7)
+        self.pinned: Relation[Residency, Job] = Relation()
+        # a hit of the request's latest lookup (S5)
+        self.answered: Relation[Request, Residency] = Relation()
+
+    def admit(self, x: Residency) -> None:
+        """[tier] The tier hands a free slot to a key that it does not have."""
+        x_slot = self.residency_slot[x]
+        x_key = self.residency_key[x]
+        if not (not (x in self.admitted_in)):
+            raise Broken("assume", "", "admit", 0, (x,))
+        if not (
+            (self.residency_seq[self.latest[x_slot]] < self.residency_seq[x])
+            if (x_slot in self.latest)
+            else True
+        ):
+            raise Broken("assume", "", "admit", 1, (x,))
+        if not self.slot_exists[x_slot]:
+            raise Broken("oblige", "S8", "admit", 2, (x,))
+        if not (not (x_key in self.where)):
+            raise Broken("oblige", "S8", "admit", 3, (x,))
+        if not (not (x_slot in self.occupant)):
+            raise Broken("oblige", "S8", "admit", 4, (x,))
+        self.admitted_in[x] = self.epoch
+        self.resident.add(x)
+        self.storing.add(x)
+        self.where[x_key] = x
+        self.occupant[x_slot] = x
+        self.latest[x_slot] = x
+
+    def evict(self, x: Residency) -> None:
+        """[tier] The tier takes a slot back: nobody writes it, nobody reads it."""
+        if not (x in self.resident):
+            raise Broken("oblige", "S8", "evict", 0, (x,))
+        if not (not (x in self.storing)):
+            raise Broken("oblige", "S7", "evict", 1, (x,))
+        if not self.pinned.none(x, EACH):
+            raise Broken("oblige", "S7", "evict", 2, (x,))
+        self.resident.discard(x)
+        self.where.pop(self.residency_key[x], None)
+        self.occupant.pop(self.residency_slot[x], None)
+        self.ready.discard(x)
+        self.answered.discard(ANY, x)
+
+    def publish(self, j: Job, x: Residency) -> None:
+        """[scheduler] A store is completed: a key of it becomes readable."""
+        if not ((j in self.job_epoch) and (self.job_epoch[j] == self.epoch)):
+            raise Broken("oblige", "P5", "publish", 0, (j, x))
+        if not ((x in self.storing) and (x in self.maker) and (self.maker[x] == j)):
+            raise Broken("oblige", "P4", "publish", 1, (j, x))
+        if not self.unreported.none(j, EACH):
+            raise Broken("oblige", "P4", "publish", 2, (j, x))
+        if not self.pending.none(j, EACH):
+            raise Broken("conclude", "S6", "publish", 3, (j, x))
+        if not self.failed.none(j, EACH):
+            raise Broken("oblige", "S6", "publish", 4, (j, x))
+        self.storing.discard(x)
+        self.ready.add(x)
+
+    def drop(self, j: Job, x: Residency) -> None:
+        """[scheduler] A store has failed: a key of it goes."""
+        if not ((j in self.job_epoch) and (self.job_epoch[j] == self.epoch)):
+            raise Broken("oblige", "P5", "drop", 0, (j, x))
+        if not ((x in self.storing) and (x in self.maker) and (self.maker[x] == j)):
+            raise Broken("oblige", "P4", "drop", 1, (j, x))
+        if not self.unreported.none(j, EACH):
+            raise Broken("oblige", "P4", "drop", 2, (j, x))
+        self.storing.discard(x)
+        self.resident.discard(x)
+        self.where.pop(self.residency_key[x], None)
+        self.occupant.pop(self.residency_slot[x], None)
+
+    def unpin(self, j: Job, x: Residency) -> None:
+        """[scheduler] A load is completed: a key of it may go again."""
+        if not ((j in self.job_epoch) and (self.job_epoch[j] == self.epoch)):
+            raise Broken("oblige", "P5", "unpin", 0, (j, x))
+        if not ((x, j) in self.pinned):
+            raise Broken("oblige", "P4", "unpin", 1, (j, x))
+        if not ((j in self.job_step) and self.unreported.none(j, EACH)):
+            raise Broken("oblige", "P4", "unpin", 2, (j, x))
+        self.pinned.discard(x, j)
+
+    def reset(self) -> None:
+        """[engine] Everything stored, or issued to be stored, is forgotten."""
+        self.epoch = self.epoch + 1
+        self.resident.clear()
+        self.storing.clear()
+        self.ready.clear()
+        self.where.clear()
+        self.occupant.clear()
+        self.pinned.discard(ANY, ANY)
+        self.answered.discard(ANY, ANY)
+        self.reading.discard(ANY, ANY, ANY, ANY)
+
+    def start_store(self, w: Worker, p: Piece) -> None:
+        """[worker] One piece of a store may be read from now on.
+
+        What a store of before a reset reads is nobody's business: its residency is gone.
+        """
+        p_job = self.piece_job[p]
+        p_place = self.piece_place[p]
+        p_lease = self.piece_lease[p]
+        p_place_residency = self.place_residency[p_place]
+        p_lease_block = self.lease_block[p_lease]
+        p_place_residency_slot = self.residency_slot[p_place_residency]
+        if not (p_job in self.store):
+            raise Broken("assume", "", "start_store", 0, (w, p))
+        if not (
+            ((p_job, p) in self.pieces)
+            and ((p_job, w) in self.pending)
+            and (not ((p_job, w) in self.submitted))
+        ):
+            raise Broken("assume", "", "start_store", 1, (w, p))
+        if not ((self.job_step[p_job] <= self.at[w]) and (not ((p, w) in self.started))):
+            raise Broken("assume", "", "start_store", 2, (w, p))
+        if not all(
+            (
+                (other == p_place_residency)
+                or (self.residency_seq[p_place_residency] < self.residency_seq[other])
+                or (
+                    (i in self.store)
+                    and (p_job in self.store)
+                    and ((i, w) in self.submitted)
+                    and (self.job_lane[i] == self.job_lane[p_job])
+                )
+            )
+            for _, _, i, other in self.using.match(p_place_residency_slot, w, EACH, EACH)
+        ):
+            raise Broken("oblige", "S7", "start_store", 3, (w, p))
+        if not (
+            (
+                ((p_lease, w, self.place_content[p_place]) in self.written)
+                and ((p_lease_block, w) in self.owner)
+                and (self.owner[p_lease_block, w] == p_lease)
+            )
+            if (self.job_epoch[p_job] == self.epoch)
+            else True
+        ):
+            raise Broken("oblige", "S2", "start_store", 4, (w, p))
+        self.started.add(p, w)
+        self.slot_owner[p_place_residency_slot, w] = p_place_residency
+
+    def start_load(self, w: Worker, p: Piece) -> None:
+        """[worker] One piece of a load may be read, and its lease be written, from now on."""
+        p_job = self.piece_job[p]
+        p_place = self.piece_place[p]
+        p_lease = self.piece_lease[p]
+        p_place_residency = self.place_residency[p_place]
+        p_lease_block = self.lease_block[p_lease]
+        p_place_residency_slot = self.residency_slot[p_place_residency]
+        if not (p_job in self.load):
+            raise Broken("assume", "", "start_load", 0, (w, p))
+        if not (
+            ((p_job, p) in self.pieces)
+            and ((p_job, w) in self.pending)
+            and (not ((p_job, w) in self.submitted))
+        ):
+            raise Broken("assume", "", "start_load", 1, (w, p))
+        if not ((self.job_step[p_job] <= self.at[w]) and (not ((p, w) in self.started))):
+            raise Broken("assume", "", "start_load", 2, (w, p))
+        if not all(
+            (
+                (other == p_place_residency)
+                or (self.residency_seq[p_place_residency] < self.residency_seq[other])
+                or (
+                    (i in self.store)
+                    and (p_job in self.store)
+                    and ((i, w) in self.submitted)
+                    and (self.job_lane[i] == self.job_lane[p_job])
+                )
+            )
+            for _, _, i, other in self.using.match(p_place_residency_slot, w, EACH, EACH)
+        ):
+            raise Broken("oblige", "S7", "start_load", 3, (w, p))
+        if not (
+            ((p_place, w) in self.placed)
+            and ((p_place_residency_slot, w) in self.slot_owner)
+            and (self.slot_owner[p_place_residency_slot, w] == p_place_residency)
+        ):
+            raise Broken("conclude", "S10", "start_load", 4, (w, p))
+        if not ((p_lease, p_job) in self.incoming):
+            raise Broken("conclude", "S11", "start_load", 5, (w, p))
+        if not all(
+            ((other == p_lease) or (self.lease_seq[p_lease] < self.lease_seq[other]))
+            for _, _, i, other in self.reading.match(p_lease_block, w, EACH, EACH)
+        ):
+            raise Broken("oblige", "S3", "start_load", 6, (w, p))
+        self.started.add(p, w)
+        self.owner[p_lease_block, w] = p_lease
+
+    def submit(self, w: Worker, j: Job) -> None:
+        """[worker] All pieces of a job have started: the copier has the job."""
+        if not (((j, w) in self.pending) and (not ((j, w) in self.submitted))):
+            raise Broken("assume", "", "submit", 0, (w, j))
+        if not all((p, w) in self.started for _, p in self.pieces.match(j, EACH)):
+            raise Broken("assume", "", "submit", 1, (w, j))
+        self.submissions = self.submissions + 1
+        self.submit_seq[j, w] = self.submissions
+        self.submitted.add(j, w)
+        self.in_flight.add(w, self.job_lane[j], j)
+
+    def land(self, w: Worker, p: Piece) -> None:
+        """[worker] One piece of a copy has ended well."""
+        p_job = self.piece_job[p]
+        p_place = self.piece_place[p]
+        p_lease = self.piece_lease[p]
+        p_place_residency = self.place_residency[p_place]
+        p_lease_block = self.lease_block[p_lease]
+        p_place_content = self.place_content[p_place]
+        p_place_residency_slot = self.residency_slot[p_place_residency]
+        if not (
+            ((p_job, p) in self.pieces)
+            and ((p_job, w) in self.pending)
+            and ((p_job, w) in self.submitted)
+        ):
+            raise Broken("assume", "", "land", 0, (w, p))
+        if not ((p, w) in self.started):
+            raise Broken("assume", "", "land", 1, (w, p))
+        if not (
+            (
+                ((p_place, w) in self.placed)
+                and ((p_place_residency_slot, w) in self.slot_owner)
+                and (self.slot_owner[p_place_residency_slot, w] == p_place_residency)
+                and ((p_lease_block, w) in self.owner)
+                and (self.owner[p_lease_block, w] == p_lease)
+            )
+            if (p_job in self.load)
+            else True
+        ):
+            raise Broken("conclude", "S10", "land", 2, (w, p))
+        if not (
+            (
+                ((p_lease, w, p_place_content) in self.written)
+                and ((p_lease_block, w) in self.owner)
+                and (self.owner[p_lease_block, w] == p_lease)
+            )
+            if ((p_job in self.store) and (self.job_epoch[p_job] == self.epoch))
+            else True
+        ):
+            raise Broken("conclude", "S3", "land", 3, (w, p))
+        self.landed.add(p, w)
+        if p_job in self.load:
+            self.written.add(p_lease, w, p_place_content)
+        if (p_job in self.store) and (self.job_epoch[p_job] == self.epoch):
+            self.placed.add(p_place, w)
+
+    def end(self, w: Worker, j: Job) -> None:
+        """[worker] A copy has ended well, after all that its lane runs before it."""
+        j_lane = self.job_lane[j]
+        if not (((j, w) in self.pending) and ((j, w) in self.submitted)):
+            raise Broken("assume", "", "end", 0, (w, j))
+        if not all(
+            (self.submit_seq[j, w] <= self.submit_seq[i, w])
+            for _, _, i in self.in_flight.match(w, j_lane, EACH)
+        ):
+            raise Broken("assume", "", "end", 1, (w, j))
+        if not all((p, w) in self.landed for _, p in self.pieces.match(j, EACH)):
+            raise Broken("assume", "", "end", 2, (w, j))
+        self.pending.discard(j, w)
+        self.using.discard(ANY, w, j, ANY)
+        self.in_flight.discard(w, j_lane, j)
+
+    def fail(self, w: Worker, j: Job) -> None:
+        """[worker] A copy has ended badly; what it wrote is worth nothing."""
+        j_lane = self.job_lane[j]
+        if not (((j, w) in self.pending) and ((j, w) in self.submitted)):
+            raise Broken("assume", "", "fail", 0, (w, j))
+        if not all(
+            (self.submit_seq[j, w] <= self.submit_seq[i, w])
+            for _, _, i in self.in_flight.match(w, j_lane, EACH)
+        ):
+            raise Broken("assume", "", "fail", 1, (w, j))
+        self.failed.add(j, w)
+        self.pending.discard(j, w)
+        self.using.discard(ANY, w, j, ANY)
+        self.in_flight.discard(w, j_lane, j)
+
+    def waited(self, w: Worker, j: Job) -> None:
+        """[worker] A worker waited for a job. It counts when a flush of this step or before named
+        the job.
+        """
+        if (
+            (j in self.flush_at)
+            and (self.flush_at[j] <= self.at[w])
+            and (not ((j, w) in self.pending))
+        ):
+            self.reading.discard(ANY, w, j, ANY)
+
+    def report(self, w: Worker, j: Job) -> None:
+        """[worker] A worker's word that its copy ended reaches the scheduler."""
+        if not ((j, w) in self.unreported):
+            raise Broken("oblige", "P4", "report", 0, (w, j))
+        if not (not ((j, w) in self.pending)):
+            raise Broken("oblige", "P4", "report", 1, (w, j))
+        self.unreported.discard(j, w)
+        self.reading.discard(ANY, w, j, ANY)
+
+    def ask(self, r: Request) -> None:
+        """[engine] The engine asks anew what can be loaded; earlier hits count no more."""
+        if not (r in self.alive):
+            raise Broken("assume", "", "ask", 0, (r,))
+        self.answered.discard(r, ANY)
+
+    def hit(self, r: Request, x: Residency) -> None:
+        """[scheduler] A lookup finds a key readable."""
+        if not (x in self.admitted_in):
+            raise Broken("oblige", "S6", "hit", 0, (r, x))
+        if not (self.admitted_in[x] == self.epoch):
+            raise Broken("oblige", "S13", "hit", 1, (r, x))
+        if not (x in self.ready):
+            raise Broken("oblige", "S6", "hit", 2, (r, x))
+        self.answered.add(r, x)
+
+    def open_load(self, j: Job) -> None:
+        """[scheduler] A load is prepared for a request; its residencies are pinned one by one."""
+        if not ((not (j in self.job_epoch)) and (self.job_request[j] in self.alive)):
+            raise Broken("assume", "", "open_load", 0, (j,))
+        if not (not (j in self.store)):
+            raise Broken("assume", "", "open_load", 1, (j,))
+        self.load.add(j)
+        self.job_epoch[j] = self.epoch
+
+    def pin(self, j: Job, x: Residency) -> None:
+        """[scheduler] A load is promised a residency."""
+        if not ((j in self.load) and (self.job_epoch[j] == self.epoch)):
+            raise Broken("assume", "", "pin", 0, (j, x))
+        if not (not (j in self.job_step)):
+            raise Broken("assume", "", "pin", 1, (j, x))
+        if not ((self.job_request[j], x) in self.answered):
+            raise Broken("oblige", "S5", "pin", 2, (j, x))
+        if not ((x in self.resident) and (x in self.ready)):
+            raise Broken("conclude", "S5", "pin", 3, (j, x))
+        self.pinned.add(x, j)
+
+    def issue_load(self, j: Job) -> None:
+        """[scheduler] A load is handed to the workers; its pieces are planned one by one."""
+        if not ((j in self.load) and (not (j in self.job_step))):
+            raise Broken("assume", "", "issue_load", 0, (j,))
+        if not (self.job_epoch[j] == self.epoch):
+            raise Broken("assume", "", "issue_load", 1, (j,))
+        self.job_step[j] = self.now
+        for worker in self.workers:
+            self.pending.add(j, worker)
+        for worker in self.workers:
+            self.unreported.add(j, worker)
+
+    def plan_load(self, p: Piece) -> None:
+        """[scheduler] One piece of a load: from a place of a pinned residency to a lease of the
+        request.
+        """
+        p_job = self.piece_job[p]
+        p_place = self.piece_place[p]
+        p_lease = self.piece_lease[p]
+        p_place_residency = self.place_residency[p_place]
+        p_job_request = self.job_request[p_job]
+        p_place_residency_slot = self.residency_slot[p_place_residency]
+        if not (
+            (p_job in self.load)
+            and (p_job in self.job_step)
+            and (self.job_step[p_job] == self.now)
+        ):
+            raise Broken("assume", "", "plan_load", 0, (p,))
+        if not (self.submitted.none(p_job, EACH) and self.started.none(p, EACH)):
+            raise Broken("assume", "", "plan_load", 1, (p,))
+        if not self.landed.none(p, EACH):
+            raise Broken("assume", "", "plan_load", 2, (p,))
+        if not (self.job_epoch[p_job] == self.epoch):
+            raise Broken("assume", "", "plan_load", 3, (p,))
+        if not ((p_place_residency, p_job) in self.pinned):
+            raise Broken("oblige", "S5", "plan_load", 4, (p,))
+        if not (self.lease_position[p_lease] == self.place_position[p_place]):
+            raise Broken("oblige", "S4", "plan_load", 5, (p,))
+        if not (p_place in self.cover):
+            raise Broken("oblige", "S4", "plan_load", 6, (p,))
+        if not all(
+            (
+                ((p_place, w) in self.placed)
+                and ((p_place_residency_slot, w) in self.slot_owner)
+                and (self.slot_owner[p_place_residency_slot, w] == p_place_residency)
+            )
+            for w in self.workers
+        ):
+            raise Broken("conclude", "S10", "plan_load", 7, (p,))
+        if not ((p_job_request, p_lease) in self.holds):
+            raise Broken("oblige", "S11", "plan_load", 8, (p,))
+        if not all(other == p_job_request for other, _ in self.holds.match(EACH, p_lease)):
+            raise Broken("oblige", "S11", "plan_load", 9, (p,))
+        if not self.settled.none(p_lease, EACH, EACH):
+            raise Broken("oblige", "S11", "plan_load", 10, (p,))
+        if not self.incoming.none(p_lease, EACH):
+            raise Broken("oblige", "S11", "plan_load", 11, (p,))
+        self.pieces.add(p_job, p)
+        for worker in self.workers:
+            self.using.add(p_place_residency_slot, worker, p_job, p_place_residency)
+        self.incoming.add(p_lease, p_job)
+
+    def issue_store(self, j: Job) -> None:
+        """[scheduler] A store is handed to the workers; its residencies and pieces follow one by
+        one.
+        """
+        if not ((not (j in self.job_epoch)) and (not (j in self.job_step))):
+            raise Broken("assume", "", "issue_store", 0, (j,))
+        if not (not (j in self.load)):
+            raise Broken("assume", "", "issue_store", 1, (j,))
+        self.store.add(j)
+        self.job_epoch[j] = self.epoch
+        self.job_step[j] = self.now
+        for worker in self.workers:
+            self.pending.add(j, worker)
+        for worker in self.workers:
+            self.unreported.add(j, worker)
+
+    def make(self, j: Job, x: Residency) -> None:
+        """[scheduler] A store takes a residency that the tier has just handed out upon itself."""
+        if not ((j in self.store) and (self.job_epoch[j] == self.epoch)):
+            raise Broken("assume", "", "make", 0, (j, x))
+        if not (self.submitted.none(j, EACH) and (self.job_step[j] == self.now)):
+            raise Broken("assume", "", "make", 1, (j, x))
+        if not ((x in self.storing) and (not (x in self.maker))):
+            raise Broken("oblige", "S7", "make", 2, (j, x))
+        self.maker[x] = j
+
+    def plan_store(self, p: Piece) -> None:
+        """[scheduler] One piece of a store: from a lease of the request to a place of a residency
+        it makes.
+
+        A lease that the request does not hold is no fault by itself when its bytes are the right
+        ones on every worker already (another request with the same prefix computed them).
+        """
+        p_job = self.piece_job[p]
+        p_place = self.piece_place[p]
+        p_lease = self.piece_lease[p]
+        p_place_residency = self.place_residency[p_place]
+        p_job_request = self.job_request[p_job]
+        p_place_content = self.place_content[p_place]
+        if not ((p_job in self.store) and (self.job_step[p_job] == self.now)):
+            raise Broken("assume", "", "plan_store", 0, (p,))
+        if not (self.submitted.none(p_job, EACH) and self.started.none(p, EACH)):
+            raise Broken("assume", "", "plan_store", 1, (p,))
+        if not self.landed.none(p, EACH):
+            raise Broken("assume", "", "plan_store", 2, (p,))
+        if not (self.job_epoch[p_job] == self.epoch):
+            raise Broken("assume", "", "plan_store", 3, (p,))
+        if not (
+            (p_place_residency in self.storing)
+            and (p_place_residency in self.maker)
+            and (self.maker[p_place_residency] == p_job)
+        ):
+            raise Broken("oblige", "S7", "plan_store", 4, (p,))
+        if not (
+            ((p_job_request, p_lease) in self.holds)
+            or (
+                ((p_job_request, p_lease) in self.given_up_at)
+                and (self.given_up_at[p_job_request, p_lease] == self.now)
+            )
+            or all((p_lease, w, p_place_content) in self.written for w in self.workers)
+        ):
+            raise Broken("oblige", "S1", "plan_store", 5, (p,))
+        if not (
+            (self.lease_position[p_lease] == self.place_position[p_place])
+            or all((p_lease, w, p_place_content) in self.written for w in self.workers)
+        ):
+            raise Broken("oblige", "S4", "plan_store", 6, (p,))
+        if not (p_lease in self.handed_at):
+            raise Broken("oblige", "S1", "plan_store", 7, (p,))
+        if not (not (p_place in self.cover)):
+            raise Broken("oblige", "S4", "plan_store", 8, (p,))
+        self.pieces.add(p_job, p)
+        for worker in self.workers:
+            self.reading.add(self.lease_block[p_lease], worker, p_job, p_lease)
+        for worker in self.workers:
+            self.using.add(self.residency_slot[p_place_residency], worker, p_job, p_place_residency)
+        self.cover[p_place] = p
+
+    def flush(self, j: Job) -> None:
+        """[scheduler] The workers are told to wait for a job before this step changes any block."""
+        self.flush_at[j] = self.now
+
+    def crash(self) -> None:
+        """[scheduler] A call into the scheduler or a worker raised."""
+        if not False:
+            raise Broken("oblige", "P11", "crash", 0, ())
+
+    def drained(self, residue: int) -> None:
+        """[scheduler] Nothing is left to do; ``residue`` counts what the scheduler keeps of
+        requests and jobs.
+        """
+        if not self.unreported.none(EACH, EACH):
+            raise Broken("assume", "", "drained", 0, (residue,))
+        if not (not self.storing):
+            raise Broken("oblige", "P12", "drained", 1, (residue,))
+        if not self.pinned.none(EACH, EACH):
+            raise Broken("oblige", "P12", "drained", 2, (residue,))
+        if not (residue == 0):
+            raise Broken("oblige", "P12", "drained", 3, (residue,))
+
+    def arrive(self, r: Request) -> None:
+        """[engine] A request enters; its incarnation is new."""
+        if not ((not (r in self.alive)) and (not (r in self.ended))):
+            raise Broken("assume", "", "arrive", 0, (r,))
+        self.alive.add(r)
+
+    def finish(self, r: Request) -> None:
+        """[engine] A request ends (stop, length, abort); its leases are given up one by one."""
+        if not (r in self.alive):
+            raise Broken("assume", "", "finish", 0, (r,))
+        self.alive.discard(r)
+        self.ended.add(r)
+        self.answered.discard(r, ANY)
+
+    def preempt(self, r: Request) -> None:
+        """[engine] A running request is put back; nothing that it was answered counts any more."""
+        if not (r in self.alive):
+            raise Broken("assume", "", "preempt", 0, (r,))
+        self.answered.discard(r, ANY)
+
+    def lease(self, r: Request, l: Lease) -> None:
+        """[engine] A block that nobody holds is handed out for one position of one request."""
+        l_block = self.lease_block[l]
+        if not (r in self.alive):
+            raise Broken("assume", "", "lease", 0, (r, l))
+        if not (not (l in self.handed_at)):
+            raise Broken("assume", "", "lease", 1, (r, l))
+        if not (
+            (
+                (self.lease_seq[self.current[l_block]] < self.lease_seq[l])
+                and self.holds.none(EACH, self.current[l_block])
+                and self.incoming.none(self.current[l_block], EACH)
+            )
+            if (l_block in self.current)
+            else True
+        ):
+            raise Broken("assume", "", "lease", 2, (r, l))
+        if l_block in self.current:
+            self.superseded_at[self.current[l_block]] = self.now
+        self.current[l_block] = l
+        self.handed_at[l] = self.now
+        self.holds.add(r, l)
+
+    def share(self, r: Request, l: Lease) -> None:
+        """[engine] A request also holds a lease whose content the GPU prefix cache knows."""
+        l_block = self.lease_block[l]
+        if not ((r in self.alive) and (not ((r, l) in self.holds))):
+            raise Broken("assume", "", "share", 0, (r, l))
+        if not ((l_block in self.current) and (self.current[l_block] == l)):
+            raise Broken("assume", "", "share", 1, (r, l))
+        if not self.incoming.none(l, EACH):
+            raise Broken("assume", "", "share", 2, (r, l))
+        self.holds.add(r, l)
+
+    def free(self, r: Request, l: Lease) -> None:
+        """[engine] A request lets go of a lease: it ended, was preempted, or its window slid on."""
+        if not ((r, l) in self.holds):
+            raise Broken("assume", "", "free", 0, (r, l))
+        if not self.incoming.none(l, EACH):
+            raise Broken("assume", "", "free", 1, (r, l))
+        self.holds.discard(r, l)
+        self.given_up_at[r, l] = self.now
+
+    def close_window(self) -> None:
+        """[engine] ``schedule()`` ends; what comes now belongs to the next window."""
+        self.now = self.now + 1
+
+    def launch(self, w: Worker) -> None:
+        """[worker] A worker begins the next step; it can only be one that was scheduled."""
+        if not ((self.at[w] + 1) < self.now):
+            raise Broken("assume", "", "launch", 0, (w,))
+        self.at[w] = self.at[w] + 1
+
+    def compute(self, w: Worker, l: Lease, c: Content) -> None:
+        """[engine] A forward writes one slot: content ``c``, in lease ``l``."""
+        l_block = self.lease_block[l]
+        if not ((l in self.handed_at) and (self.handed_at[l] <= self.at[w])):
+            raise Broken("assume", "", "compute", 0, (w, l, c))
+        if not (not ((l in self.superseded_at) and (self.superseded_at[l] <= self.at[w]))):
+            raise Broken("assume", "", "compute", 1, (w, l, c))
+        if not all(
+            ((other == l) or (self.lease_seq[l] < self.lease_seq[other]))
+            for _, _, j, other in self.reading.match(l_block, w, EACH, EACH)
+        ):
+            raise Broken("oblige", "S3", "compute", 2, (w, l, c))
+        if not self.incoming.none(l, EACH):
+            raise Broken("assume", "", "compute", 3, (w, l, c))
+        self.owner[l_block, w] = l
+        self.written.add(l, w, c)
+        self.settled.add(l, w, c)
+
+    def zero(self, w: Worker, l: Lease) -> None:
+        """[engine] A worker clears a block that was just handed out."""
+        l_block = self.lease_block[l]
+        if not ((l in self.handed_at) and (self.handed_at[l] <= self.at[w])):
+            raise Broken("assume", "", "zero", 0, (w, l))
+        if not (not ((l in self.superseded_at) and (self.superseded_at[l] <= self.at[w]))):
+            raise Broken("assume", "", "zero", 1, (w, l))
+        if not all(
+            ((other == l) or (self.lease_seq[l] < self.lease_seq[other]))
+            for _, _, j, other in self.reading.match(l_block, w, EACH, EACH)
+        ):
+            raise Broken("oblige", "S3", "zero", 2, (w, l))
+        if not self.incoming.none(l, EACH):
+            raise Broken("assume", "", "zero", 3, (w, l))
+        if not self.settled.none(l, w, EACH):
+            raise Broken("assume", "", "zero", 4, (w, l))
+        self.owner[l_block, w] = l
+
+    def copy_slot(self, w: Worker, source: Lease, l: Lease, c: Content) -> None:
+        """[engine] A block copy brings content ``c`` from one lease to another (copy-on-write)."""
+        l_block = self.lease_block[l]
+        source_block = self.lease_block[source]
+        if not ((l in self.handed_at) and (self.handed_at[l] <= self.at[w])):
+            raise Broken("assume", "", "copy_slot", 0, (w, source, l, c))
+        if not (not ((l in self.superseded_at) and (self.superseded_at[l] <= self.at[w]))):
+            raise Broken("assume", "", "copy_slot", 1, (w, source, l, c))
+        if not all(
+            ((other == l) or (self.lease_seq[l] < self.lease_seq[other]))
+            for _, _, j, other in self.reading.match(l_block, w, EACH, EACH)
+        ):
+            raise Broken("oblige", "S3", "copy_slot", 2, (w, source, l, c))
+        if not self.incoming.none(l, EACH):
+            raise Broken("assume", "", "copy_slot", 3, (w, source, l, c))
+        if not (not (
+            (source in self.superseded_at)
+            and (self.superseded_at[source] <= self.at[w])
+        )):
+            raise Broken("assume", "", "copy_slot", 4, (w, source, l, c))
+        if not ((source, w, c) in self.settled):
+            raise Broken("oblige", "S14", "copy_slot", 5, (w, source, l, c))
+        if not (
+            ((source, w, c) in self.written)
+            and (((source_block, w) in self.owner) and (self.owner[source_block, w] == source))
+        ):
+            raise Broken("conclude", "S14", "copy_slot", 6, (w, source, l, c))
+        if not (not (source_block == l_block)):
+            raise Broken("assume", "", "copy_slot", 7, (w, source, l, c))
+        self.owner[l_block, w] = l
+        self.written.add(l, w, c)
+        self.settled.add(l, w, c)
+
+    def attend(self, w: Worker, l: Lease, c: Content) -> None:
+        """[engine] A forward reads content ``c`` from lease ``l``, as its request's position
+        demands.
+        """
+        l_block = self.lease_block[l]
+        if not (not ((l in self.superseded_at) and (self.superseded_at[l] <= self.at[w]))):
+            raise Broken("assume", "", "attend", 0, (w, l, c))
+        if not ((l, w, c) in self.settled):
+            raise Broken("oblige", "S14", "attend", 1, (w, l, c))
+        if not (
+            ((l, w, c) in self.written)
+            and (((l_block, w) in self.owner) and (self.owner[l_block, w] == l))
+        ):
+            raise Broken("conclude", "S14", "attend", 2, (w, l, c))
+
+    def settle(self, p: Piece) -> None:
+        """[scheduler] The engine is told that a load ended well and takes one of its pieces for
+        computed.
+        """
+        p_job = self.piece_job[p]
+        p_lease = self.piece_lease[p]
+        p_place = self.piece_place[p]
+        p_place_content = self.place_content[p_place]
+        p_lease_block = self.lease_block[p_lease]
+        if not (
+            (p_job in self.load)
+            and ((p_job, p) in self.pieces)
+            and ((p_lease, p_job) in self.incoming)
+        ):
+            raise Broken("assume", "", "settle", 0, (p,))
+        if not self.pending.none(p_job, EACH):
+            raise Broken("oblige", "S11", "settle", 1, (p,))
+        if not self.failed.none(p_job, EACH):
+            raise Broken("oblige", "S10", "settle", 2, (p,))
+        if not all(
+            (
+                ((p_lease, w, p_place_content) in self.written)
+                and (
+                    ((p_lease_block, w) in self.owner)
+                    and (self.owner[p_lease_block, w] == p_lease)
+                )
+            )
+            for w in self.workers
+        ):
+            raise Broken("conclude", "S10", "settle", 3, (p,))
+        for worker in self.workers:
+            self.settled.add(p_lease, worker, p_place_content)
+        self.incoming.discard(p_lease, p_job)
+
+    def release(self, p: Piece) -> None:
+        """[scheduler] The engine is told that a load failed: it computes that piece's tokens
+        itself.
+        """
+        p_job = self.piece_job[p]
+        p_lease = self.piece_lease[p]
+        if not (
+            (p_job in self.load)
+            and ((p_job, p) in self.pieces)
+            and ((p_lease, p_job) in self.incoming)
+        ):
+            raise Broken("assume", "", "release", 0, (p,))
+        if not self.pending.none(p_job, EACH):
+            raise Broken("oblige", "S11", "release", 1, (p,))
+        self.incoming.discard(p_lease, p_job)
