@@ -128,13 +128,13 @@ def test_a_fault_of_kvproof_is_one_line_that_says_so(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def broken(_arguments: list[str]) -> int:
-        raise KeyError("two\nlines")
+        raise ValueError("two\nlines")
 
     monkeypatch.setattr("kvproof.conformance.cli.app.run", broken)
     assert outcome.guarded(["prove", "--json"]) == 2
     out, err = capsys.readouterr()
     assert err.count("\n") == 1
-    assert "internal error: KeyError" in err
+    assert "internal error: ValueError: two lines" in err
     assert "internal error" in json.loads(out)["error"]
 
 

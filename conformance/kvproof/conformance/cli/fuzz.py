@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kvproof.conformance.cli.options import Json, TargetName
 from kvproof.conformance.cli.targets import open_target
 from kvproof.conformance.errors import EXIT_FINDING, EXIT_HOLDS, UsageError
+
+if TYPE_CHECKING:
+    from kvproof.conformance.fuzz.campaign import CampaignProgress, CampaignResult
 
 
 def fuzz(
@@ -35,8 +38,8 @@ def fuzz(
 ) -> None:
     """Fuzz a scheduler: drawn configurations, drawn engine moves, judged by the contract.
 
-    Each finding's history is shrunk and written to --out, where `replay` finds it. Exit code 0:
-    nothing found. 1: findings.
+    Ends at the first finding that is not allowed; its history is shrunk and written to --out, for
+    `replay` and as a pytest file. Exit code 0: nothing found. 1: a finding.
     """
     if seconds is None and max_examples is None:
         raise UsageError("say when to stop: --time SECONDS, --max-examples N, or both")
@@ -46,7 +49,7 @@ def fuzz(
     from kvproof.conformance.cli import console
     from kvproof.conformance.fuzz import campaign
 
-    with console.progress("fuzzing") as advance:
+    with console.progress("") as advance:
         result = campaign.run(
             opened,
             seed=seed,
@@ -54,11 +57,44 @@ def fuzz(
             max_examples=max_examples,
             out=out,
             allow=known,
-            progress=lambda now: advance("", now.examples, max_examples or 0),
+            progress=lambda now: advance(*_position(now, seconds, max_examples)),
         )
     if as_json:
         console.print_json(result)
-    raise typer.Exit(EXIT_FINDING if result.findings else EXIT_HOLDS)
+    else:
+        _print(result)
+    raise typer.Exit(EXIT_FINDING if result.finding else EXIT_HOLDS)
+
+
+def _position(
+    now: CampaignProgress, seconds: float | None, max_examples: int | None
+) -> tuple[str, int, int]:
+    """What the progress bar shows: runs where their number is the limit, else seconds."""
+    if max_examples is not None and seconds is None:
+        return (now.phase, now.examples, max_examples)
+    return (f"{now.phase}, {now.examples} runs", int(now.seconds), int(seconds or 0))
+
+
+def _print(result: CampaignResult) -> None:
+    print(
+        f"{result.target}, seed {result.seed}: {result.examples} runs, {result.steps} moves, "
+        f"{result.events} events in {result.seconds:.1f} s"
+    )
+    for signature, count in result.allowed.items():
+        print(f"passed over, as allowed: {signature} ({count} times)")
+    if result.coverage.never:
+        print(f"never happened: {', '.join(result.coverage.never)}")
+    if result.finding is None:
+        print("nothing found")
+        return
+    files = [Path(file) for file in result.files]
+    print(f"\na finding, shrunk in {result.replays} replays:\n")
+    print("\n".join(file.read_text(encoding="utf-8") for file in files if file.suffix == ".txt"))
+    for file in files:
+        print(file)
+    for file in files:
+        if file.name.endswith(".history.json"):
+            print(f"\nagain: kvproof replay {file}")
 
 
 def read_allowed(path: Path) -> frozenset[tuple[str, str, str]]:

@@ -46,7 +46,7 @@ def _reference() -> Path:
     folder = resources.files("kvproof.model")
     if not isinstance(folder, Path):
         raise UsageError("the reference can only be generated in a checkout, not in an archive")
-    return folder / "reference.py"
+    return folder / "contract.py"
 
 
 def _first(found: str, wanted: str) -> int:

@@ -12,10 +12,10 @@ from kvproof.conformance.cli.targets import open_target
 from kvproof.conformance.errors import EXIT_FINDING, EXIT_HOLDS, UsageError
 
 if TYPE_CHECKING:
-    from kvproof.conformance.engines.base import History, Target
     from kvproof.conformance.monitor.finding import Finding
 
 _HISTORY = ".history.json"
+_FINDING = ".finding.json"
 
 
 def replay(
@@ -32,13 +32,18 @@ def replay(
 
     Exit code 1: it breaks the contract again, and the finding is printed. 0: nothing is found.
     """
+    from kvproof.conformance.fuzz import replay as player
+
     path = history_of(file)
-    history = read_history(path)
+    history = player.load(path)
     target = open_target(history.target, context)
 
     from kvproof.conformance.cli import console, verdict
 
-    finding, events = _play(target, history)
+    session = player.run(history, target)
+    finding = session.finding
+    recorded = recorded_with(path)
+    same = finding.signature() == recorded.signature() if finding and recorded else None
     if as_json:
         console.print_json(
             {
@@ -46,16 +51,19 @@ def replay(
                 "file": str(path),
                 "target": history.target,
                 "moves": len(history.moves),
-                "events": events,
+                "events": len(session.events),
                 "finding": finding,
+                "as_recorded": same,
             }
         )
     elif finding is None:
-        print(f"holds: {len(history.moves)} moves, {events} events on {history.target}")
+        print(f"holds: {len(history.moves)} moves, {len(session.events)} events on {target.name}")
     else:
         out = console.output()
-        out.print(f"{path} ({history.target}, {len(history.moves)} moves)")
+        out.print(f"{path} ({target.name}, {len(history.moves)} moves)")
         verdict.show(out, finding)
+        if same is False and recorded is not None:
+            out.print(f"not the finding that was recorded, which is {recorded.id}")
     raise typer.Exit(EXIT_HOLDS if finding is None else EXIT_FINDING)
 
 
@@ -71,47 +79,20 @@ def history_of(file: Path) -> Path:
     return path
 
 
-def read_history(path: Path) -> History:
-    """Read a history.
+def recorded_with(history: Path) -> Finding | None:
+    """The finding that was written beside a history, if it is there.
 
     Raises:
-        UsageError: it cannot be read or is no history.
+        UsageError: what lies there is no finding.
     """
     import msgspec
 
-    from kvproof.conformance.engines.base import History
+    from kvproof.conformance.monitor.finding import Finding
 
+    path = history.with_name(history.name.removesuffix(_HISTORY) + _FINDING)
+    if not path.is_file():
+        return None
     try:
-        return msgspec.json.decode(path.read_bytes(), type=History)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from None
+        return msgspec.json.decode(path.read_bytes(), type=Finding)
     except msgspec.DecodeError as error:
-        raise UsageError(f"{path}: not a history: {error}") from None
-
-
-def _play(target: Target, history: History) -> tuple[Finding | None, int]:
-    """The first finding, if any, and how many events it took."""
-    from kvproof.conformance.cli import console
-    from kvproof.conformance.monitor.monitor import Monitor
-    from kvproof.conformance.trace.events import AnyEvent
-
-    refusal = target.supports(history.setup)
-    if refusal is not None:
-        raise UsageError(f"{target.name} cannot run this history: {refusal}")
-    events: list[AnyEvent] = []
-    engine = target.start(history.setup, events.append)
-    monitor = Monitor(engine.header)
-    judged = 0
-    try:
-        with console.progress("replaying") as advance:
-            for number, move in enumerate(history.moves, start=1):
-                engine.play(move)
-                for event in events[judged:]:
-                    judged += 1
-                    finding = monitor.feed(event)
-                    if finding is not None:
-                        return finding, judged
-                advance("", number, len(history.moves))
-    finally:
-        engine.close()
-    return None, judged
+        raise UsageError(f"{path}: not a finding: {error}") from None
