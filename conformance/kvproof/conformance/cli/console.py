@@ -53,7 +53,9 @@ def progress(title: str, *, in_bytes: bool = False) -> Iterator[Advance]:
 
         def advance(doing: str, done: int, total: int) -> None:
             described = f"{title} {doing}".rstrip()
-            bars.update(task, description=described, completed=done, total=total or None)
+            bars.update(task, description=described, completed=done, total=total)
+            if not total:
+                bars.tasks[0].total = None  # to `update`, None means: as before
 
         yield advance
 

@@ -17,7 +17,7 @@ Report = Callable[[str, int, int], None]
 """``(what is being done, bytes done, bytes in all)``; both 0 while nothing can be counted."""
 
 _DOWNLOADED = re.compile(r"Progress (\d+) of (\d+)")
-_STARTED = re.compile(r"(Downloading|Using cached|Processing|Collecting|Installing) (\S+)")
+_STARTED = re.compile(r"(Downloading|Using cached|Processing|Collecting) (\S+)")
 _FIRST_WITH_RAW_PROGRESS = (24, 1)
 
 
@@ -48,6 +48,8 @@ def install(arguments: Sequence[str], report: Report) -> None:
                 report("downloading", int(counted[1]), int(counted[2]))
             elif started:
                 report(f"{started[1].lower()} {Path(started[2]).name}", 0, 0)
+            elif line.startswith("Installing"):
+                report("unpacking", 0, 0)
         if pip.wait() != 0:
             raise PipError("".join(log))
 
