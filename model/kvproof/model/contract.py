@@ -423,8 +423,8 @@ class Contract:
         self.in_flight.discard(w, j_lane, j)
 
     def waited(self, w: Worker, j: Job) -> None:
-        """[worker] A worker waited for a job. It counts when a flush of this step or before named
-        the job.
+        """[worker] A worker waited for a job; it counts when a flush of a step so far named the
+        job.
         """
         if (
             (j in self.flush_at)
@@ -629,9 +629,7 @@ class Contract:
             raise Broken("oblige", "P11", "crash", 0, ())
 
     def drained(self, residue: int) -> None:
-        """[scheduler] Nothing is left to do; ``residue`` counts what the scheduler keeps of
-        requests and jobs.
-        """
+        """[scheduler] Nothing is left to do; ``residue`` counts what the scheduler still keeps."""
         if not self.unreported.none(EACH, EACH):
             raise Broken("assume", "", "drained", 0, (residue,))
         if not (not self.storing):

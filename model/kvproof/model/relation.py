@@ -7,9 +7,7 @@ that a pattern's set of fixed columns is used, and kept up to date from then on.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Generic
-
-from typing_extensions import TypeVarTuple, Unpack
+from typing import Generic, TypeVarTuple
 
 Ts = TypeVarTuple("Ts")
 Row = tuple[int, ...]
@@ -20,23 +18,23 @@ ANY = None
 """A free column of a pattern in ``discard``."""
 
 
-class Relation(Generic[Unpack[Ts]]):
+class Relation(Generic[*Ts]):
     """A set of rows of fixed arity (two or more); values are integers."""
 
     def __init__(self) -> None:
         self._rows: set[Row] = set()
         self._indexes: dict[tuple[int, ...], dict[Row, set[Row]]] = {}
 
-    def __contains__(self, row: tuple[Unpack[Ts]]) -> bool:
+    def __contains__(self, row: tuple[*Ts]) -> bool:
         return row in self._rows
 
     def __len__(self) -> int:
         return len(self._rows)
 
-    def __iter__(self) -> Iterator[tuple[Unpack[Ts]]]:
+    def __iter__(self) -> Iterator[tuple[*Ts]]:
         return iter(self._rows)  # type: ignore[arg-type]
 
-    def add(self, *row: Unpack[Ts]) -> None:
+    def add(self, *row: *Ts) -> None:
         """Put a row in; putting it in twice is the same as once."""
         if row in self._rows:
             return
@@ -56,7 +54,7 @@ class Relation(Generic[Unpack[Ts]]):
                 if not bucket:
                     del index[key]
 
-    def match(self, *pattern: int | None) -> Iterable[tuple[Unpack[Ts]]]:
+    def match(self, *pattern: int | None) -> Iterable[tuple[*Ts]]:
         """The matching rows, whole, in no particular order; not to be changed while iterating."""
         return self._matching(pattern)  # type: ignore[return-value]
 
@@ -73,7 +71,8 @@ class Relation(Generic[Unpack[Ts]]):
         index = self._indexes.get(columns)
         if index is None:
             index = self._index(columns)
-        return index.get(tuple(pattern[c] for c in columns), ())  # type: ignore[arg-type]
+        key = tuple(pattern[c] for c in columns)
+        return index.get(key, ())  # type: ignore[arg-type]
 
     def _index(self, columns: tuple[int, ...]) -> dict[Row, set[Row]]:
         index: dict[Row, set[Row]] = {}

@@ -32,7 +32,7 @@ def reference_path() -> Path:
     """Where the committed reference lies."""
     import kvproof.model
 
-    return Path(list(kvproof.model.__path__)[0]) / "contract.py"
+    return Path(next(iter(kvproof.model.__path__))) / "contract.py"
 
 
 def render(machine: ir.Machine | None = None) -> str:

@@ -110,9 +110,7 @@ def expressions(statement: ir.Statement) -> list[ir.Node]:
             return [when, *(a for a in args if not isinstance(a, ir.Any))]
 
 
-def map_statement(
-    statement: ir.Statement, change: Callable[[ir.Node], ir.Node]
-) -> ir.Statement:
+def map_statement(statement: ir.Statement, change: Callable[[ir.Node], ir.Node]) -> ir.Statement:
     """The statement with each of its expressions changed."""
 
     def pattern(a: ir.Pattern) -> ir.Pattern:

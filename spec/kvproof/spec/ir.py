@@ -30,7 +30,7 @@ class Lit:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A field's value at ``args``: membership of a relation, value of a map, attribute or scalar."""
+    """A field's value at ``args``: a relation's membership, else the value there."""
 
     field: str
     args: tuple[Node, ...]
@@ -119,9 +119,7 @@ class Every:
     body: Node
 
 
-Node = (
-    Var | Lit | Read | Has | Cmp | Plus | Not | And | Or | Implies | ForAll | Exists | Every
-)
+Node = Var | Lit | Read | Has | Cmp | Plus | Not | And | Or | Implies | ForAll | Exists | Every
 
 TRUE = Lit(True)
 FALSE = Lit(False)

@@ -433,9 +433,7 @@ def relation2(a: type[A], b: type[B], doc: str, serves: str) -> Relation2[A, B]:
     return Relation2((_sort_name(a), _sort_name(b)), "Bool", doc, serves)
 
 
-def relation3(
-    a: type[A], b: type[B], c: type[C], doc: str, serves: str
-) -> Relation3[A, B, C]:
+def relation3(a: type[A], b: type[B], c: type[C], doc: str, serves: str) -> Relation3[A, B, C]:
     """Declare a set of triples."""
     return Relation3((_sort_name(a), _sort_name(b), _sort_name(c)), "Bool", doc, serves)
 

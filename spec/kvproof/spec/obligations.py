@@ -125,9 +125,7 @@ def _faithful(expected: ir.Action, actual: ir.Action) -> Obligation:
     )
 
 
-def _statements(
-    spec: ir.Machine, expected: ir.Action, actual: ir.Action
-) -> Iterator[Obligation]:
+def _statements(spec: ir.Machine, expected: ir.Action, actual: ir.Action) -> Iterator[Obligation]:
     """Definedness of each statement, and conclusions; listed by what the spec says."""
     for i, statement in enumerate(expected.body):
         where = _find(actual, statement, expected.body[:i].count(statement))
@@ -185,9 +183,7 @@ def _defined_at(
         when, *rest = expressions(statement)
         goal = e.conj([defined(part, run.state, run.env) for part in rest])
         condition = run.state.eval(when, run.env)
-        return run.known, e.conj(
-            [defined(when, run.state, run.env), z3.Implies(condition, goal)]
-        )
+        return run.known, e.conj([defined(when, run.state, run.env), z3.Implies(condition, goal)])
 
     return build
 
@@ -299,7 +295,5 @@ def _in_order(
     condition = defined(first, state, env)
     if not rest:
         return condition
-    after = z3.Implies(
-        reached_if(state.eval(first, env)), _in_order(rest, state, env, reached_if)
-    )
+    after = z3.Implies(reached_if(state.eval(first, env)), _in_order(rest, state, env, reached_if))
     return state.encoder.conj([condition, after])

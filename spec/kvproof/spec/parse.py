@@ -13,7 +13,6 @@ from kvproof.spec import ir
 from kvproof.spec.contract import contract
 from kvproof.spec.generate import reference_path
 
-
 OPERATORS: dict[type[ast.cmpop], str] = {ast.Eq: "==", ast.Lt: "<", ast.LtE: "<="}
 
 
@@ -47,9 +46,7 @@ def parse(text: str, declared: ir.Machine, name: str = "<reference>") -> ir.Mach
                 actions[method.name] = _Method(declared, method).action()
             except ParseError as error:
                 raise ParseError(f"{name}:{error}") from None
-    return ir.Machine(
-        declared.name, declared.sorts, declared.fields, actions, declared.invariants
-    )
+    return ir.Machine(declared.name, declared.sorts, declared.fields, actions, declared.invariants)
 
 
 class _Method:
@@ -244,9 +241,11 @@ class _Method:
     ) -> ir.Every:
         """Rows of ``name`` that match ``args``; without ``target`` and ``body``: there are none."""
         f = self.field(node, name)
-        names = [t.id for t in target.elts if isinstance(t, ast.Name)] if (
-            isinstance(target, ast.Tuple)
-        ) else [f"_{c}" for c in range(len(args))]
+        names = (
+            [t.id for t in target.elts if isinstance(t, ast.Name)]
+            if (isinstance(target, ast.Tuple))
+            else [f"_{c}" for c in range(len(args))]
+        )
         if not len(args) == len(names) == len(f.args):
             raise self.error(node, f"{name} has {len(f.args)} columns")
         pattern: list[ir.Node] = []
@@ -280,5 +279,3 @@ def _widen(statement: ir.Statement) -> ir.Statement:
         raise ParseError("0: only rows are added for every worker")
     args = tuple(ir.Any() if a == worker else a for a in statement.args)
     return ir.Insert(statement.field, args, statement.when)
-
-

@@ -1,4 +1,4 @@
-"""The contract: what any scheduler of KV offloading must keep, in leases, residencies, incarnations.
+"""The contract: what any KV-offloading scheduler keeps, in leases, residencies, incarnations.
 
 Read in this order: ``sorts`` (the words), ``state`` (the fields), then the parties' moves in
 ``engine``, ``jobs``, ``worker`` and ``tier``, and at last ``invariants``. It knows nothing of a

@@ -112,9 +112,7 @@ class EngineMoves(State):
             "S3",
             every(
                 self.reading.match(b, w, EACH, EACH),
-                lambda j, other: either(
-                    other == l, self.lease_seq[l] < self.lease_seq[other]
-                ),
+                lambda j, other: either(other == l, self.lease_seq[l] < self.lease_seq[other]),
             ),
         )
 
@@ -177,9 +175,7 @@ class EngineMoves(State):
         assume(both(self.load[j], self.pieces[j, p], self.incoming[l, j]))
         oblige("S11", none(self.pending.match(j, EACH)))
         oblige("S10", none(self.failed.match(j, EACH)))
-        conclude(
-            "S10", forall(Worker, lambda w: both(self.written[l, w, c], self.owns(w, l)))
-        )
+        conclude("S10", forall(Worker, lambda w: both(self.written[l, w, c], self.owns(w, l))))
         self.settled.add(l, ANY, c)
         self.incoming.discard(l, j)
 

@@ -63,9 +63,7 @@ class Invariants(State):
     @invariant("S1")
     def what_is_superseded_was_handed_out(self) -> Bool:
         """Only leases that were handed out are superseded."""
-        return forall(
-            Lease, lambda l: implies(self.superseded_at.has(l), self.handed_at.has(l))
-        )
+        return forall(Lease, lambda l: implies(self.superseded_at.has(l), self.handed_at.has(l)))
 
     @invariant("S1")
     def held_leases_are_current(self) -> Bool:
@@ -84,7 +82,7 @@ class Invariants(State):
 
     @invariant("S3")
     def leases_of_a_block_follow_each_other(self) -> Bool:
-        """Of two leases of one block the earlier was superseded no later than the later was made."""
+        """Of two leases of a block the earlier was superseded by the time the later was made."""
         return forall(
             Lease,
             Lease,
@@ -243,7 +241,7 @@ class Invariants(State):
 
     @invariant("S2")
     def jobs_are_loads_or_stores(self) -> Bool:
-        """A job is one or the other, has an epoch that is not in the future, and a step once issued."""
+        """A job is one or the other, of an epoch that has begun, and has a step once issued."""
         return forall(
             Job,
             lambda j: both(
@@ -512,7 +510,7 @@ class Invariants(State):
 
     @invariant("S8")
     def slots_match_keys(self) -> Bool:
-        """Keys and slots of resident chunks are in bijection, and every slot is one of the tier's."""
+        """Keys and slots of resident chunks are in bijection; every slot is the tier's."""
         return both(
             forall(
                 Key,
@@ -565,9 +563,7 @@ class Invariants(State):
             ),
             forall(
                 Residency,
-                lambda x: implies(
-                    self.admitted_in.has(x), self.admitted_in[x] <= self.epoch.value
-                ),
+                lambda x: implies(self.admitted_in.has(x), self.admitted_in[x] <= self.epoch.value),
             ),
             forall(
                 Residency,
@@ -655,7 +651,7 @@ class Invariants(State):
 
     @invariant("S7")
     def a_live_store_owns_its_slots(self) -> Bool:
-        """Once a store of a resident chunk has started on a worker, the slot there is the chunk's."""
+        """Once a store of a resident chunk has started on a worker, its slot is the chunk's."""
         return forall(
             Piece,
             Worker,
@@ -734,9 +730,7 @@ class Invariants(State):
             forall(
                 Request,
                 Residency,
-                lambda r, x: implies(
-                    self.answered[r, x], both(self.resident[x], self.ready[x])
-                ),
+                lambda r, x: implies(self.answered[r, x], both(self.resident[x], self.ready[x])),
             ),
             forall(
                 Residency,

@@ -151,9 +151,7 @@ class JobMoves(State):
                 same_bytes,
             ),
         )
-        oblige(
-            "S4", either(self.lease_position[l] == self.place_position[y], same_bytes)
-        )
+        oblige("S4", either(self.lease_position[l] == self.place_position[y], same_bytes))
         oblige("S1", self.handed_at.has(l))
         oblige("S4", negate(self.cover.has(y)))
         self.pieces.add(j, p)
@@ -175,7 +173,7 @@ class JobMoves(State):
 
     @action(by="scheduler")
     def drained(self, residue: Int) -> None:
-        """Nothing is left to do; ``residue`` counts what the scheduler keeps of requests and jobs."""
+        """Nothing is left to do; ``residue`` counts what the scheduler still keeps."""
         assume(none(self.unreported.match(EACH, EACH)))
         oblige("P12", none(self.storing.match(EACH)))
         oblige("P12", none(self.pinned.match(EACH, EACH)))

@@ -97,7 +97,9 @@ class State(MachineSpec):
     using = relation4(
         Slot, Worker, Job, Residency, "a copy of this residency has yet to end there", "S7"
     )
-    incoming = relation2(Lease, Job, "a load fills the lease; the engine was not told its end", "S11")
+    incoming = relation2(
+        Lease, Job, "a load fills the lease; the engine was not told its end", "S11"
+    )
 
     # --- the tier ---
     resident = relation1(Residency, "its key is in the tier", "S8")

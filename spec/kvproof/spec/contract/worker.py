@@ -104,9 +104,7 @@ class WorkerMoves(State):
             "S3",
             every(
                 self.reading.match(b, w, EACH, EACH),
-                lambda i, other: either(
-                    other == l, self.lease_seq[l] < self.lease_seq[other]
-                ),
+                lambda i, other: either(other == l, self.lease_seq[l] < self.lease_seq[other]),
             ),
         )
         self.started.add(p, w)
@@ -159,9 +157,7 @@ class WorkerMoves(State):
         )
         self.landed.add(p, w)
         self.written.add(l, w, self.place_content[y], when=self.load[j])
-        self.placed.add(
-            y, w, when=both(self.store[j], self.job_epoch[j] == self.epoch.value)
-        )
+        self.placed.add(y, w, when=both(self.store[j], self.job_epoch[j] == self.epoch.value))
 
     @action(by="worker")
     def end(self, w: Expr[Worker], j: Expr[Job]) -> None:
@@ -195,7 +191,7 @@ class WorkerMoves(State):
 
     @action(by="worker")
     def waited(self, w: Expr[Worker], j: Expr[Job]) -> None:
-        """A worker waited for a job. It counts when a flush of this step or before named the job."""
+        """A worker waited for a job; it counts when a flush of a step so far named the job."""
         self.reading.discard(
             ANY,
             w,

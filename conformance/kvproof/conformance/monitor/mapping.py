@@ -1,0 +1,174 @@
+"""From events to moves of the reference.
+
+Every choice that a scheduler, a tier or a worker made is an event parameter, so each event has
+exactly one reading: a short sequence of moves (one for a call, one for each piece of a job or each
+slot of a forward). Nothing is searched for, and nothing is judged here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from kvproof.conformance.monitor import forward
+from kvproof.conformance.monitor.job_readers import Contradiction, JobReaders, Move
+from kvproof.conformance.monitor.world import World
+from kvproof.conformance.trace import events as ev
+from kvproof.model.contract import Content, Lease, Request, Worker
+
+
+class Mapping(JobReaders):
+    """Reads one trace's events in order. Moves are to be made as they are yielded.
+
+    What an event refers to depends on the state that earlier moves left, so a generator is
+    consumed lazily: a move is carried out before the next one is asked for.
+    """
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.snapshots: dict[int, dict[Request, dict[int, dict[int, Lease]]]] = {}
+        self._readers: dict[type[Any], Callable[[Any], Iterator[Move]]] = {
+            ev.Arrive: self._arrive,
+            ev.Hashed: self._hashed,
+            ev.Finish: self._finish,
+            ev.Preempt: self._preempt,
+            ev.Lease: self._lease,
+            ev.Share: self._share,
+            ev.Free: self._free,
+            ev.Scheduled: self._scheduled,
+            ev.Launch: self._launch,
+            ev.Forward: self._forward,
+            ev.CopyBlock: self._copy_block,
+            ev.Zero: self._zero,
+            ev.Received: self._received,
+            ev.Reset: self._reset,
+            ev.TierReset: self._reset,
+            ev.Drained: self._drained,
+            ev.Raised: self._raised,
+            ev.Ask: self._ask,
+            ev.Probe: self._probe,
+            ev.PrepareStore: self._prepare_store,
+            ev.PrepareLoad: self._prepare_load,
+            ev.CompleteStore: self._complete_store,
+            ev.CompleteLoad: self._complete_load,
+            ev.Issue: self._issue,
+            ev.Flush: self._flush,
+            ev.Submit: self._submit,
+            ev.Done: self._done,
+            ev.Wait: self._wait,
+            ev.Report: self._report,
+        }
+
+    def moves(self, event: ev.Event) -> Iterator[Move]:
+        """The moves that ``event`` is; none for events that only inform (answers, touches)."""
+        reader = self._readers.get(type(event))
+        return reader(event) if reader else iter(())
+
+    # --- engine ---
+
+    def _arrive(self, event: ev.Arrive) -> Iterator[Move]:
+        r = self.world.request(event.req)
+        self.world.marks[r] = [self.world.contents.root(event.salt)]
+        self.world.tokens(r, 0, event.tokens)
+        yield "arrive", (r,)
+
+    def _hashed(self, event: ev.Hashed) -> Iterator[Move]:
+        marks = self.world.marks[self.world.request(event.req)]
+        for i, block_hash in enumerate(event.hashes, start=event.first):
+            tokens = (i + 1) * self.world.header.tokens_per_hash
+            if tokens >= len(marks):
+                raise Contradiction(f"{event.req} has a hash of {tokens} tokens before them")
+            if self.world.hashes.setdefault(block_hash, marks[tokens]) != marks[tokens]:
+                raise Contradiction(f"hash {block_hash[:8]} names two different prefixes")
+        return iter(())
+
+    def _finish(self, event: ev.Finish) -> Iterator[Move]:
+        yield "finish", (self.world.request(event.req),)
+
+    def _preempt(self, event: ev.Preempt) -> Iterator[Move]:
+        yield "preempt", (self.world.request(event.req),)
+
+    def _lease(self, event: ev.Lease) -> Iterator[Move]:
+        r = self.world.request(event.req)
+        lease = self.world.new_lease(event.lease, event.block, event.group, event.position)
+        self.world.table_add(r, event.group, event.position, lease)
+        yield "lease", (r, lease)
+
+    def _share(self, event: ev.Share) -> Iterator[Move]:
+        r, lease = self.world.request(event.req), self.world.lease(event.lease)
+        self.world.table_add(r, event.group, event.position, lease)
+        yield "share", (r, lease)
+
+    def _free(self, event: ev.Free) -> Iterator[Move]:
+        r, lease = self.world.request(event.req), self.world.lease(event.lease)
+        self.world.table_drop(r, lease)
+        yield "free", (r, lease)
+
+    def _scheduled(self, event: ev.Scheduled) -> Iterator[Move]:
+        tables = self.world.tables
+        self.snapshots[event.step] = {
+            r: {group: dict(table) for group, table in tables.get(r, {}).items()}
+            for r in (self.world.request(c.req) for c in event.computing)
+        }
+        self.snapshots.pop(event.step - 8, None)
+        yield "close_window", ()
+
+    def _launch(self, event: ev.Launch) -> Iterator[Move]:
+        yield "launch", (event.rank,)
+
+    def _forward(self, event: ev.Forward) -> Iterator[Move]:
+        if event.step not in self.snapshots:
+            raise Contradiction(f"a forward of step {event.step}, which was not scheduled")
+        tables = self.snapshots[event.step]
+        for computing in event.computing:
+            r = self.world.request(computing.req)
+            if not self.world.tokens(r, computing.end, computing.sampled):
+                raise Contradiction(f"{computing.req}: tokens contradict what was known before")
+            yield from self._attend(event.rank, r, computing.start, tables[r])
+            yield from self._compute(event.rank, r, computing, tables[r])
+
+    def _attend(
+        self, w: int, r: Request, start: int, tables: dict[int, dict[int, Lease]]
+    ) -> Iterator[Move]:
+        marks = self.world.marks[r]
+        for number, group in enumerate(self.world.header.groups):
+            table = tables.get(number, {})
+            for index, tokens in forward.reads(group, start):
+                lease = table.get(index)
+                if lease is None:
+                    lease = self.world.ghost_lease(self.world.block(0))
+                yield "attend", (w, lease, marks[tokens])
+
+    def _compute(
+        self, w: int, r: Request, computing: ev.Computing, tables: dict[int, dict[int, Lease]]
+    ) -> Iterator[Move]:
+        marks = self.world.marks[r]
+        if computing.end >= len(marks):
+            raise Contradiction(f"{computing.req}: token {computing.end - 1} is not known")
+        for number, group in enumerate(self.world.header.groups):
+            table = tables.get(number, {})
+            for index, tokens in forward.writes(group, computing.start, computing.end):
+                # A block that the window has already left behind has no lease to write to.
+                if index in table:
+                    yield "compute", (w, table[index], marks[tokens])
+
+    def _copy_block(self, event: ev.CopyBlock) -> Iterator[Move]:
+        source, target = self.world.lease(event.src_lease), self.world.lease(event.dst_lease)
+        w = Worker(event.rank)
+        rows = self.world.reference.settled.match(source, w, None)
+        for content in sorted(Content(c) for _, _, c in rows):
+            yield "copy_slot", (w, source, target, content)
+
+    def _zero(self, event: ev.Zero) -> Iterator[Move]:
+        for lease in event.leases:
+            yield "zero", (event.rank, self.world.lease(lease))
+
+    def _reset(self, event: ev.Event) -> Iterator[Move]:
+        self.unfinished_loads.clear()
+        yield "reset", ()
+
+    def _drained(self, event: ev.Drained) -> Iterator[Move]:
+        yield "drained", (sum(event.residue.values()),)
+
+    def _raised(self, event: ev.Raised) -> Iterator[Move]:
+        yield "crash", ()

@@ -1,0 +1,114 @@
+"""The monitor: feeds a trace to the reference and stops at the first promise that is broken."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping as MappingType
+
+from kvproof.conformance.monitor.diagnosis import explain
+from kvproof.conformance.monitor.facts import Facts
+from kvproof.conformance.monitor.finding import Finding
+from kvproof.conformance.monitor.job_readers import Contradiction
+from kvproof.conformance.monitor.mapping import Mapping
+from kvproof.conformance.monitor.world import World
+from kvproof.conformance.trace.events import AnyEvent, Event, Header, Raised
+from kvproof.model.broken import Broken
+from kvproof.spec import ir
+from kvproof.spec.contract import contract
+from kvproof.spec.ids import CONTRACT, EXPLANATIONS
+
+
+class Monitor:
+    """Judges one run. ``feed`` it events in order; after a finding it takes no more.
+
+    monitor = Monitor(header)
+    for event in events:
+        if finding := monitor.feed(event):
+            break
+    """
+
+    def __init__(self, header: Header) -> None:
+        self.world = World(header)
+        self.mapping = Mapping(self.world)
+        self.events = 0
+        self.finding: Finding | None = None
+        self._calls: Counter[str] = Counter()
+
+    def feed(self, event: AnyEvent) -> Finding | None:
+        """Judge one event; the finding that it is, if it is one."""
+        if self.finding is not None:
+            return self.finding
+        reference = self.world.reference
+        try:
+            for action, params in self.mapping.moves(event):
+                self._calls[action] += 1
+                getattr(reference, action)(*params)
+        except Broken as broken:
+            self.finding = self._finding(event, broken)
+        except Contradiction as contradiction:
+            self.finding = self._harness(event, str(contradiction))
+        except (KeyError, IndexError) as missing:
+            self.finding = self._harness(event, f"it names something unknown: {missing}")
+        self.events += 1
+        return self.finding
+
+    def coverage(self) -> MappingType[str, int]:
+        """How often each action of the reference was tried, and each guard's id was asked.
+
+        Actions are listed by name, ids as ``guard S3``; what never came is there with 0.
+        """
+        counts: dict[str, int] = {}
+        for name, action in contract().actions.items():
+            counts[name] = self._calls[name]
+            for statement in action.body:
+                if isinstance(statement, ir.Guard) and statement.id:
+                    key = f"guard {statement.id}"
+                    counts[key] = counts.get(key, 0) + self._calls[name]
+        return counts
+
+    def _finding(self, event: Event, broken: Broken) -> Finding:
+        action = contract().actions[broken.action]
+        known = CONTRACT.get(broken.id)
+        culprit = {"assume": action.by, "oblige": "scheduler", "conclude": "harness"}[broken.kind]
+        sentence = known.sentence if known else action.doc.splitlines()[0]
+        facts = {}
+        explained_by = None
+        if isinstance(event, Raised):
+            explained_by = explain(self.world, event)
+            facts = {"call": event.call, "exception": event.exception, "where": event.where}
+            if event.req:
+                facts["request"] = event.req
+            if explained_by:
+                facts["because"] = EXPLANATIONS[explained_by]
+        else:
+            try:
+                facts = Facts(contract(), self.world).explain(
+                    broken.action, broken.index, broken.params
+                )
+            except (KeyError, StopIteration):
+                facts = {"parameters": ", ".join(map(str, broken.params))}
+        return Finding(
+            id=broken.id or f"A-{broken.action}",
+            sentence=sentence,
+            culprit=culprit,
+            severity=known.severity if known else "unsafe",
+            index=self.events,
+            step=event.step,
+            action=broken.action,
+            event=event.__struct_config__.tag or type(event).__name__,  # type: ignore[arg-type]
+            facts=facts,
+            explained_by=explained_by,
+        )
+
+    def _harness(self, event: Event, why: str) -> Finding:
+        return Finding(
+            id="A-trace",
+            sentence="A trace does not contradict itself.",
+            culprit="harness",
+            severity="unsafe",
+            index=self.events,
+            step=event.step,
+            action="",
+            event=str(event.__struct_config__.tag),
+            facts={"contradiction": why},
+        )
