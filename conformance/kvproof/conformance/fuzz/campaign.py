@@ -205,7 +205,8 @@ def _generate(target: Target, number: int, make_judge: MakeJudge, ledger: _Ledge
         # when examples repeat, which a narrow swarm makes happen.
         max_examples=_UNBOUNDED,
         stateful_step_count=STEPS_PER_EXAMPLE,
-        phases=(Phase.generate, Phase.target),
+        # No targeting: aimed at loads, it spent most examples on variants of one of them.
+        phases=(Phase.generate,),
         database=None,
         deadline=None,
         derandomize=False,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from kvproof.conformance.engines.base import Abort, Add, History, Move, Target
+from kvproof.conformance.engines.base import Abort, Add, History, Move, Target, Unsupported
 from kvproof.conformance.fuzz import simpler
 from kvproof.conformance.fuzz.session import MakeJudge, Session, monitor, play
 from kvproof.conformance.monitor.finding import Finding
@@ -62,7 +62,10 @@ class _Search:
         if self.replays >= self.max_replays:
             raise _Spent
         self.replays += 1
-        session = play(self.target, candidate.setup, candidate.moves, self.make_judge)
+        try:
+            session = play(self.target, candidate.setup, candidate.moves, self.make_judge)
+        except Unsupported:
+            return False
         if session.finding is None or session.finding.signature() != self.signature:
             return False
         # Moves that were not taken, or that come after the finding, are gone for free.

@@ -17,6 +17,9 @@ from kvproof.conformance.engines.base import (
     Step,
 )
 
+_SIZES = (2, 4, 8)
+"""Block sizes to fall back to: powers of two, as in engines."""
+
 _FINISH = ("all", "none", "stores", "loads", "oldest", "rank0")
 """Plainest first: everything ends, nothing does, and then the finer choices."""
 
@@ -144,7 +147,7 @@ def setups(setup: Setup) -> Iterator[Setup]:
 
 def _plainer_groups(setup: Setup) -> Iterator[Setup]:
     for index, group in enumerate(setup.groups):
-        options = [_resized(group, size) for size in _below(group.tokens_per_block, 2)]
+        options = [_resized(group, size) for size in _SIZES if size < group.tokens_per_block]
         if group.window is not None:
             options += [
                 msgspec.structs.replace(group, window=window) for window in _below(group.window, 1)

@@ -19,6 +19,7 @@ FINISHES = ("none", "none", "oldest", "stores", "loads", "rank0", "all")
 """Which copies end in a step; "none" is there twice, so that copies stay in flight for a while."""
 
 DISTURBANCES = (
+    "rest_and_forget",
     "forget_on_the_gpu",
     "preempt_all",
     "abort",
@@ -107,8 +108,17 @@ def lengths(setup: Setup) -> tuple[int, ...]:
 
 
 def blocks_for(setup: Setup, tokens: int) -> int:
-    """GPU blocks that a request of so many tokens takes at most."""
-    return sum(-(-tokens // group.tokens_per_block) + 1 for group in setup.groups)
+    """GPU blocks that a request of so many tokens holds at most: windowed groups let go behind."""
+    flights = 2 if setup.asynchronous else 1
+    needed = 0
+    for group in setup.groups:
+        size = group.tokens_per_block
+        blocks = -(-tokens // size)
+        if group.window is not None:
+            held = group.window + flights * setup.max_batch_tokens
+            blocks = min(blocks, -(-held // size) + 1)
+        needed += blocks
+    return needed
 
 
 @st.composite
@@ -130,10 +140,10 @@ def plans(draw: st.DrawFn, supports: Callable[[Setup], str | None]) -> Plan:
         kv_role=draw(st.sampled_from(("kv_both", "kv_both", "kv_producer"))),
     )
     setup = supported(setup, supports)
-    max_tokens = draw(st.sampled_from((1, 3, 8, 16)))
+    max_tokens = draw(st.sampled_from((1, 4, 12, 24, 40)))
     some = draw(st.lists(st.sampled_from(lengths(setup)), min_size=2, max_size=5, unique=True))
     branches = draw(st.lists(st.sampled_from(some), min_size=0, max_size=2, unique=True))
-    spare = draw(st.integers(0, 16))
+    spare = draw(st.one_of(st.integers(0, 4), st.integers(0, 16)))
     setup = msgspec.structs.replace(
         setup, num_gpu_blocks=blocks_for(setup, max(some) + max_tokens) + spare
     )
@@ -143,7 +153,7 @@ def plans(draw: st.DrawFn, supports: Callable[[Setup], str | None]) -> Plan:
         finishes=tuple(draw(st.lists(st.sampled_from(FINISHES), min_size=1, max_size=3))),
         max_tokens=max_tokens,
         disturbances=tuple(
-            draw(st.lists(st.sampled_from(DISTURBANCES), min_size=1, max_size=4, unique=True))
+            draw(st.lists(st.sampled_from(DISTURBANCES), min_size=1, max_size=5, unique=True))
         ),
     )
 
