@@ -277,8 +277,10 @@ class Contract:
         if not (
             (
                 ((p_lease, w, self.place_content[p_place]) in self.written)
-                and ((p_lease_block, w) in self.owner)
-                and (self.owner[p_lease_block, w] == p_lease)
+                and (
+                    ((p_lease_block, w) in self.owner)
+                    and (self.owner[p_lease_block, w] == p_lease)
+                )
             )
             if (self.job_epoch[p_job] == self.epoch)
             else True
@@ -321,8 +323,10 @@ class Contract:
             raise Broken("oblige", "S7", "start_load", 3, (w, p))
         if not (
             ((p_place, w) in self.placed)
-            and ((p_place_residency_slot, w) in self.slot_owner)
-            and (self.slot_owner[p_place_residency_slot, w] == p_place_residency)
+            and (
+                ((p_place_residency_slot, w) in self.slot_owner)
+                and (self.slot_owner[p_place_residency_slot, w] == p_place_residency)
+            )
         ):
             raise Broken("conclude", "S10", "start_load", 4, (w, p))
         if not ((p_lease, p_job) in self.incoming):
@@ -366,10 +370,14 @@ class Contract:
         if not (
             (
                 ((p_place, w) in self.placed)
-                and ((p_place_residency_slot, w) in self.slot_owner)
-                and (self.slot_owner[p_place_residency_slot, w] == p_place_residency)
-                and ((p_lease_block, w) in self.owner)
-                and (self.owner[p_lease_block, w] == p_lease)
+                and (
+                    ((p_place_residency_slot, w) in self.slot_owner)
+                    and (self.slot_owner[p_place_residency_slot, w] == p_place_residency)
+                )
+                and (
+                    ((p_lease_block, w) in self.owner)
+                    and (self.owner[p_lease_block, w] == p_lease)
+                )
             )
             if (p_job in self.load)
             else True
@@ -378,8 +386,10 @@ class Contract:
         if not (
             (
                 ((p_lease, w, p_place_content) in self.written)
-                and ((p_lease_block, w) in self.owner)
-                and (self.owner[p_lease_block, w] == p_lease)
+                and (
+                    ((p_lease_block, w) in self.owner)
+                    and (self.owner[p_lease_block, w] == p_lease)
+                )
             )
             if ((p_job in self.store) and (self.job_epoch[p_job] == self.epoch))
             else True
@@ -522,8 +532,10 @@ class Contract:
         if not all(
             (
                 ((p_place, w) in self.placed)
-                and ((p_place_residency_slot, w) in self.slot_owner)
-                and (self.slot_owner[p_place_residency_slot, w] == p_place_residency)
+                and (
+                    ((p_place_residency_slot, w) in self.slot_owner)
+                    and (self.slot_owner[p_place_residency_slot, w] == p_place_residency)
+                )
             )
             for w in self.workers
         ):

@@ -1,6 +1,7 @@
 """The contract: what any KV-offloading scheduler keeps, in leases, residencies, incarnations.
 
-Read in this order: ``sorts`` (the words), ``state`` (the fields), then the parties' moves in
+Read in this order: ``sorts`` (the words), ``state`` (the fields) with
+``views`` (conditions that have a name), then the parties' moves in
 ``engine``, ``jobs``, ``worker`` and ``tier``, and at last ``invariants``. It knows nothing of a
 scheduler's own fences, mirrors, cursors or job tables.
 """

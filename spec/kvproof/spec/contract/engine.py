@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvproof.spec.contract.sorts import Content, Lease, Piece, Request, Worker
-from kvproof.spec.contract.state import State
+from kvproof.spec.contract.views import Views
 from kvproof.spec.lang import (
     ANY,
     EACH,
@@ -23,7 +23,7 @@ from kvproof.spec.lang import (
 )
 
 
-class EngineMoves(State):
+class EngineMoves(Views):
     """Requests, leases, and what forwards do to blocks."""
 
     # --- requests ---
@@ -151,11 +151,6 @@ class EngineMoves(State):
         self.owner[self.lease_block[l], w] = l
         self.written.add(l, w, c)
         self.settled.add(l, w, c)
-
-    def owns(self, w: Expr[Worker], l: Expr[Lease]) -> Bool:
-        """Nothing has changed the lease's block since the lease itself did."""
-        b = self.lease_block[l]
-        return both(self.owner.has(b, w), self.owner[b, w] == l)
 
     @action(by="engine")
     def attend(self, w: Expr[Worker], l: Expr[Lease], c: Expr[Content]) -> None:

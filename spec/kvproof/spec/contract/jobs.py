@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvproof.spec.contract.sorts import Job, Piece, Request, Residency, Worker
-from kvproof.spec.contract.state import State
+from kvproof.spec.contract.views import Views
 from kvproof.spec.lang import (
     ANY,
     EACH,
@@ -23,7 +23,7 @@ from kvproof.spec.lang import (
 )
 
 
-class JobMoves(State):
+class JobMoves(Views):
     """Answers, loads, stores, flushes, and what must be left at the end."""
 
     # --- lookups ---
@@ -91,8 +91,7 @@ class JobMoves(State):
                 Worker,
                 lambda w: both(
                     self.placed[y, w],
-                    self.slot_owner.has(self.residency_slot[x], w),
-                    self.slot_owner[self.residency_slot[x], w] == x,
+                    self.slot_is(w, x),
                 ),
             ),
         )

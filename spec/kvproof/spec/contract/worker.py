@@ -8,7 +8,7 @@ it because it was told to, or when the worker's report arrived.
 from __future__ import annotations
 
 from kvproof.spec.contract.sorts import Job, Piece, Worker
-from kvproof.spec.contract.state import State
+from kvproof.spec.contract.views import Views
 from kvproof.spec.lang import (
     ANY,
     EACH,
@@ -26,7 +26,7 @@ from kvproof.spec.lang import (
 )
 
 
-class WorkerMoves(State):
+class WorkerMoves(Views):
     """Submit, end, wait, report: per worker."""
 
     def slot_is_free_of_others(self, w: Expr[Worker], p: Expr[Piece]) -> Bool:
@@ -73,8 +73,7 @@ class WorkerMoves(State):
                 self.job_epoch[j] == self.epoch.value,
                 both(
                     self.written[l, w, self.place_content[y]],
-                    self.owner.has(b, w),
-                    self.owner[b, w] == l,
+                    self.owns(w, l),
                 ),
             ),
         )
@@ -95,8 +94,7 @@ class WorkerMoves(State):
             "S10",
             both(
                 self.placed[y, w],
-                self.slot_owner.has(self.residency_slot[x], w),
-                self.slot_owner[self.residency_slot[x], w] == x,
+                self.slot_is(w, x),
             ),
         )
         conclude("S11", self.incoming[l, j])
@@ -128,7 +126,6 @@ class WorkerMoves(State):
         y = self.piece_place[p]
         b = self.lease_block[l]
         x = self.place_residency[y]
-        s = self.residency_slot[x]
         assume(both(self.pieces[j, p], self.pending[j, w], self.submitted[j, w]))
         assume(self.started[p, w])
         conclude(
@@ -137,10 +134,8 @@ class WorkerMoves(State):
                 self.load[j],
                 both(
                     self.placed[y, w],
-                    self.slot_owner.has(s, w),
-                    self.slot_owner[s, w] == x,
-                    self.owner.has(b, w),
-                    self.owner[b, w] == l,
+                    self.slot_is(w, x),
+                    self.owns(w, l),
                 ),
             ),
         )
@@ -150,8 +145,7 @@ class WorkerMoves(State):
                 both(self.store[j], self.job_epoch[j] == self.epoch.value),
                 both(
                     self.written[l, w, self.place_content[y]],
-                    self.owner.has(b, w),
-                    self.owner[b, w] == l,
+                    self.owns(w, l),
                 ),
             ),
         )
