@@ -12,7 +12,7 @@ copies), ``copier`` and ``workers`` (the worker side), ``engine`` (the step loop
 
 from __future__ import annotations
 
-from kvproof.conformance.engines.vllm.environment import environment, prepare
+from kvproof.conformance.engines.vllm.environment import prepare
 from kvproof.conformance.engines.vllm.target import VllmTarget
 
-__all__ = ["VllmTarget", "environment", "prepare"]
+__all__ = ["VllmTarget", "prepare"]

@@ -59,7 +59,7 @@ class BlockTap:
         """``function`` with its request's tables compared afterwards, also when it raises."""
 
         def wrapped(*args: Any, **kwargs: Any) -> Any:
-            subject = args[0] if args else kwargs.get("request", kwargs.get("request_id"))
+            subject: Any = args[0] if args else kwargs.get("request", kwargs.get("request_id"))
             self._handed.clear()
             try:
                 return function(*args, **kwargs)
@@ -87,9 +87,7 @@ class BlockTap:
         if not any(table.blocks for table in tables):
             del self._tables[name]
 
-    def _gain(
-        self, name: str, tables: list[_Table], gained: list[tuple[int, int, int]]
-    ) -> None:
+    def _gain(self, name: str, tables: list[_Table], gained: list[tuple[int, int, int]]) -> None:
         """Shares before leases, as the manager holds cached blocks before it asks for new ones."""
         recorder = self._recorder
         for group, position, block in gained:
@@ -129,9 +127,7 @@ class BlockTap:
             table = self._tables[name][group].blocks
             position = table.index(source) if source in table else 0
             lease = self._lease(name, group, position, block)
-            self._recorder.emit(
-                Free(self._recorder.step, SCHEDULER_RANK, lease, name, "other")
-            )
+            self._recorder.emit(Free(self._recorder.step, SCHEDULER_RANK, lease, name, "other"))
 
     def lease(self, block: int) -> int:
         """The current lease of ``block``; 0 when it was never handed out."""
@@ -178,7 +174,8 @@ class _Table:
         return [
             self.leases[position]
             for position in range(len(self.blocks) - 1, -1, -1)
-            if self.blocks[position] and (position >= kept or now[position] != self.blocks[position])
+            if self.blocks[position]
+            and (position >= kept or now[position] != self.blocks[position])
         ]
 
     def update(self, now: list[int]) -> list[int]:

@@ -82,6 +82,10 @@ def refusal(setup: Setup, features: Features) -> str | None:
             "the connector of this release refuses chunked local attention",
         ),
         (
+            "chunked" in kinds and len(sizes) > 1,
+            "chunked local attention needs groups of one block size",
+        ),
+        (
             any(group.window is None for group in setup.groups if _windowed(group)),
             "windowed groups need a window",
         ),
@@ -93,6 +97,10 @@ def refusal(setup: Setup, features: Features) -> str | None:
         (
             setup.blocks_per_chunk > 1 and len(sizes) > 1 and not features.chunk_in_blocks,
             "chunks of several blocks need groups of one block size here",
+        ),
+        (
+            setup.retention_interval is not None and not kinds & {"window", "recurrent"},
+            "sparse retention needs a sliding-window or a recurrent group",
         ),
         (setup.num_slots < 1, "the tier needs at least one slot"),
     ]

@@ -78,9 +78,7 @@ class ConnectorTap:
             except Exception:
                 recorder.blame("get_num_new_matched_tokens", name)
                 raise
-            recorder.emit(
-                Answer(recorder.step, SCHEDULER_RANK, name, tokens, bool(asynchronous))
-            )
+            recorder.emit(Answer(recorder.step, SCHEDULER_RANK, name, tokens, bool(asynchronous)))
             return tokens, asynchronous
 
         return get_num_new_matched_tokens

@@ -94,9 +94,7 @@ class VllmEngine:
             setup.blocks_per_chunk,
             self._plan,
         )
-        self._workers = Workers(
-            release, features, config, setup.blocks_per_chunk, connector, emit
-        )
+        self._workers = Workers(release, features, config, setup.blocks_per_chunk, connector, emit)
         self._hasher = release.cache_utils.get_request_block_hasher(
             config.tokens_per_hash, release.hash_function
         )

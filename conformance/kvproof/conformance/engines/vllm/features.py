@@ -68,10 +68,8 @@ def detect(release: Release) -> Features:
     connector, offload = release.connector_class, release.offload
     scheduler_source = inspect.getsource(release.offload_scheduler)
     mixin = inspect.getsource(release.runner_mixin)
-    worker = inspect.getsource(
-        inspect.getmodule(connector.register_kv_caches).OffloadingConnectorWorker
-    )
-    manager = inspect.getsource(inspect.getmodule(_manager_class()))
+    worker = inspect.getsource(module(connector.__module__).OffloadingConnectorWorker)
+    manager = inspect.getsource(module("vllm.v1.kv_offload.cpu.manager"))
     split = inspect.getsource(release.scheduler_class._mamba_block_aligned_split)
     submits = hasattr(offload, "OffloadingWorker")
     return Features(
@@ -103,8 +101,3 @@ def _retention(release: Release) -> str:
         return "config"
     known = module("vllm.envs").environment_variables
     return "environment" if RETENTION_VARIABLE in known else ""
-
-
-def _manager_class() -> type:
-    found: type = module("vllm.v1.kv_offload.cpu.manager").CPUOffloadingManager
-    return found
