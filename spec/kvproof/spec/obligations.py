@@ -40,7 +40,7 @@ class Obligation:
 
 def obligations(spec: ir.Machine, subject: ir.Machine) -> list[Obligation]:
     """All obligations on ``subject`` (the spec itself, or the reference read back)."""
-    found: list[Obligation] = []
+    found = [_same_fields(spec, subject)]
     for inv in spec.invariants:
         found.append(_initial(inv))
         found.append(_invariant_defined(spec, inv))
@@ -51,6 +51,17 @@ def obligations(spec: ir.Machine, subject: ir.Machine) -> list[Obligation]:
 
 def _missing(expected: ir.Action) -> ir.Action:
     return ir.Action(expected.name, expected.by, expected.params, ())
+
+
+def _same_fields(spec: ir.Machine, subject: ir.Machine) -> Obligation:
+    same = spec.fields == subject.fields
+    return Obligation(
+        "faithful",
+        "",
+        "",
+        "faithful/fields",
+        lambda e: ([], e.true if same else e.false),
+    )
 
 
 def _initial(inv: ir.Invariant) -> Obligation:

@@ -12,12 +12,9 @@ from pathlib import Path
 from kvproof.spec import ir
 from kvproof.spec.contract import contract
 from kvproof.spec.generate import reference_path
+from kvproof.spec.parse_fields import ParseError, initial_fields
 
 OPERATORS: dict[type[ast.cmpop], str] = {ast.Eq: "==", ast.Lt: "<", ast.LtE: "<="}
-
-
-class ParseError(Exception):
-    """The text is not a reference: says which line, and why."""
 
 
 def reference_machine(path: Path | None = None) -> ir.Machine:
@@ -40,13 +37,18 @@ def parse(text: str, declared: ir.Machine, name: str = "<reference>") -> ir.Mach
     if len(classes) != 1:
         raise ParseError(f"{name}: no class {declared.name}")
     actions: dict[str, ir.Action] = {}
+    fields: dict[str, ir.Field] = {}
     for method in classes[0].body:
-        if isinstance(method, ast.FunctionDef) and method.name != "__init__":
-            try:
+        if not isinstance(method, ast.FunctionDef):
+            continue
+        try:
+            if method.name == "__init__":
+                fields = initial_fields(method, declared)
+            else:
                 actions[method.name] = _Method(declared, method).action()
-            except ParseError as error:
-                raise ParseError(f"{name}:{error}") from None
-    return ir.Machine(declared.name, declared.sorts, declared.fields, actions, declared.invariants)
+        except ParseError as error:
+            raise ParseError(f"{name}:{error}") from None
+    return ir.Machine(declared.name, declared.sorts, fields, actions, declared.invariants)
 
 
 class _Method:
@@ -59,6 +61,8 @@ class _Method:
         self.aliases: dict[str, ir.Node] = {}
 
     def action(self) -> ir.Action:
+        if self.method.name not in self.machine.actions:
+            raise self.error(self.method, "the spec has no such action")
         for argument in self.method.args.args[1:]:
             if not isinstance(argument.annotation, ast.Name):
                 raise self.error(argument, "a parameter without its sort")
@@ -67,15 +71,12 @@ class _Method:
         params = tuple(self.scope.values())
         body: list[ir.Statement] = []
         doc, *rest = self.method.body
-        if not isinstance(doc, ast.Expr):
+        if not (isinstance(doc, ast.Expr) and isinstance(doc.value, ast.Constant)):
             rest.insert(0, doc)
         for statement in rest:
             body += self.statement(statement, ir.TRUE)
-        by = self.machine.actions[self.method.name].by if self.known() else ""
+        by = self.machine.actions[self.method.name].by
         return ir.Action(self.method.name, by, params, tuple(body))
-
-    def known(self) -> bool:
-        return self.method.name in self.machine.actions
 
     def error(self, node: ast.AST, why: str) -> ParseError:
         return ParseError(f"{getattr(node, 'lineno', 0)}: {self.method.name}: {why}")
@@ -279,3 +280,6 @@ def _widen(statement: ir.Statement) -> ir.Statement:
         raise ParseError("0: only rows are added for every worker")
     args = tuple(ir.Any() if a == worker else a for a in statement.args)
     return ir.Insert(statement.field, args, statement.when)
+
+
+__all__ = ["ParseError", "parse", "reference_machine"]

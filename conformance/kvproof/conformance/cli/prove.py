@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kvproof.conformance.cli.options import Json
-from kvproof.conformance.errors import EXIT_FINDING, EXIT_HOLDS, EXIT_UNDECIDED
+from kvproof.conformance.errors import EXIT_FINDING, EXIT_HOLDS, EXIT_UNDECIDED, UsageError
 
 if TYPE_CHECKING:
     from kvproof.spec.prove import ObligationResult
@@ -38,16 +38,20 @@ def prove(
     one undecided, which counts as a failure.
     """
     from kvproof.conformance.cli import console
+    from kvproof.spec.parse import ParseError
     from kvproof.spec.prove import prove_all
 
     began = time.monotonic()
-    with console.progress("proving") as advance:
-        results = prove_all(
-            generated=generated,
-            jobs=jobs or os.cpu_count() or 1,
-            timeout_ms=timeout_ms,
-            progress=lambda done, total: advance("", done, total),
-        )
+    try:
+        with console.progress("proving") as advance:
+            results = prove_all(
+                generated=generated,
+                jobs=jobs or os.cpu_count() or 1,
+                timeout_ms=timeout_ms,
+                progress=lambda done, total: advance("", done, total),
+            )
+    except ParseError as error:
+        raise UsageError(f"the reference cannot be read back: {error}") from None
     seconds = time.monotonic() - began
     verdict = _verdict(results)
     if as_json:
@@ -56,6 +60,7 @@ def prove(
                 "verdict": verdict,
                 "generated": generated,
                 "seconds": round(seconds, 3),
+                **_counts(results),
                 "obligations": [_as_dict(result) for result in results],
             }
         )
@@ -68,6 +73,11 @@ def _verdict(results: Sequence[ObligationResult]) -> str:
     """The worst status; nothing to prove is undecided, never proved."""
     found = {result.status for result in results} or {"unknown"}
     return next(status for status in ("failed", "unknown", "proved") if status in found)
+
+
+def _counts(results: Sequence[ObligationResult]) -> dict[str, int]:
+    statuses = Counter(result.status for result in results)
+    return {"total": len(results), **{status: statuses[status] for status in _EXIT}}
 
 
 def _as_dict(result: ObligationResult) -> dict[str, object]:
@@ -98,7 +108,9 @@ def _print(results: Sequence[ObligationResult], seconds: float) -> None:
     out.print(table)
     for result in results:
         if result.status != "proved":
-            out.print(f"{result.status}: {result.name}", style="bold red")
+            where = f"action {result.action}" if result.action else "the initial state"
+            head = f"{result.status}: {result.id or '-'} in {where} ({result.name})"
+            out.print(head, style="bold red")
             if result.model:
                 out.print(result.model)
     proved = sum(1 for result in results if result.status == "proved")

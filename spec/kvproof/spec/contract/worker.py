@@ -63,7 +63,6 @@ class WorkerMoves(Views):
         j = self.piece_job[p]
         l = self.piece_lease[p]
         y = self.piece_place[p]
-        b = self.lease_block[l]
         x = self.place_residency[y]
         assume(self.store[j])
         self.may_start(w, p)
@@ -124,7 +123,6 @@ class WorkerMoves(Views):
         j = self.piece_job[p]
         l = self.piece_lease[p]
         y = self.piece_place[p]
-        b = self.lease_block[l]
         x = self.place_residency[y]
         assume(both(self.pieces[j, p], self.pending[j, w], self.submitted[j, w]))
         assume(self.started[p, w])
