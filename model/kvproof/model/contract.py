@@ -83,7 +83,7 @@ class Contract:
         self.given_up_at: dict[tuple[Request, Lease], int] = {}
         # the engine may let a forward read this content there (S14)
         self.settled: Relation[Lease, Worker, Content] = Relation()
-        # a slot of the lease was given this content (S2)
+        # the lease's slots up to this content's last token hold it (S2)
         self.written: Relation[Lease, Worker, Content] = Relation()
         # the lease that last changed the block (S3)
         self.owner: dict[tuple[Block, Worker], Lease] = {}
@@ -796,17 +796,26 @@ class Contract:
     def attend(self, w: Worker, l: Lease, c: Content) -> None:
         """[engine] A forward reads content ``c`` from lease ``l``, as its request's position
         demands.
+
+        A recurrent state that is advanced in place is read from the lease that this very step has
+        replaced: then nothing else may have changed the block yet.
         """
         l_block = self.lease_block[l]
-        if not (not ((l in self.superseded_at) and (self.superseded_at[l] <= self.at[w]))):
+        if not (not ((l in self.superseded_at) and (self.superseded_at[l] < self.at[w]))):
             raise Broken("assume", "", "attend", 0, (w, l, c))
         if not ((l, w, c) in self.settled):
             raise Broken("oblige", "S14", "attend", 1, (w, l, c))
         if not (
+            (((l_block, w) in self.owner) and (self.owner[l_block, w] == l))
+            if ((l in self.superseded_at) and (self.superseded_at[l] <= self.at[w]))
+            else True
+        ):
+            raise Broken("oblige", "S14", "attend", 2, (w, l, c))
+        if not (
             ((l, w, c) in self.written)
             and (((l_block, w) in self.owner) and (self.owner[l_block, w] == l))
         ):
-            raise Broken("conclude", "S14", "attend", 2, (w, l, c))
+            raise Broken("conclude", "S14", "attend", 3, (w, l, c))
 
     def settle(self, p: Piece) -> None:
         """[scheduler] The engine is told that a load ended well and takes one of its pieces for

@@ -42,3 +42,10 @@ def writes(group: GroupGeometry, start: int, end: int) -> Iterator[tuple[int, in
         return
     for position in range(start, end):
         yield position // size, position + 1
+
+
+def advances(group: GroupGeometry, start: int, end: int) -> bool:
+    """Whether the forward overwrites, in place, the running state that it reads."""
+    if group.kind != "recurrent":
+        return False
+    return start > (end - 1) // group.tokens_per_block * group.tokens_per_block

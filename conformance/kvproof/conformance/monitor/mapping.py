@@ -7,7 +7,7 @@ slot of a forward). Nothing is searched for, and nothing is judged here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 from kvproof.conformance.monitor import forward
@@ -27,6 +27,8 @@ class Mapping(JobReaders):
     def __init__(self, world: World) -> None:
         super().__init__(world)
         self.snapshots: dict[int, dict[Request, dict[int, dict[int, Lease]]]] = {}
+        self.advancing: dict[Hashable, Lease] = {}
+        self.replaced: dict[Lease, Lease] = {}
         self._readers: dict[type[Any], Callable[[Any], Iterator[Move]]] = {
             ev.Arrive: self._arrive,
             ev.Hashed: self._hashed,
@@ -92,6 +94,8 @@ class Mapping(JobReaders):
         r = self.world.request(event.req)
         lease = self.world.new_lease(event.lease, event.block, event.group, event.position)
         self.world.table_add(r, event.group, event.position, lease)
+        if event.block in self.advancing:
+            self.replaced[lease] = self.advancing.pop(event.block)
         yield "lease", (r, lease)
 
     def _share(self, event: ev.Share) -> Iterator[Move]:
@@ -102,6 +106,9 @@ class Mapping(JobReaders):
     def _free(self, event: ev.Free) -> Iterator[Move]:
         r, lease = self.world.request(event.req), self.world.lease(event.lease)
         self.world.table_drop(r, lease)
+        if event.why == "advance":
+            block = self.world.names.original("Block", self.world.reference.lease_block[lease])
+            self.advancing[block] = lease
         yield "free", (r, lease)
 
     def _scheduled(self, event: ev.Scheduled) -> Iterator[Move]:
@@ -124,20 +131,38 @@ class Mapping(JobReaders):
             r = self.world.request(computing.req)
             if not self.world.tokens(r, computing.end, computing.sampled):
                 raise Contradiction(f"{computing.req}: tokens contradict what was known before")
-            yield from self._attend(event.rank, r, computing.start, tables[r])
+            yield from self._attend(event.rank, r, computing, tables[r])
             yield from self._compute(event.rank, r, computing, tables[r])
 
     def _attend(
-        self, w: int, r: Request, start: int, tables: dict[int, dict[int, Lease]]
+        self, w: int, r: Request, computing: ev.Computing, tables: dict[int, dict[int, Lease]]
     ) -> Iterator[Move]:
-        marks = self.world.marks[r]
         for number, group in enumerate(self.world.header.groups):
             table = tables.get(number, {})
-            for index, tokens in forward.reads(group, start):
+            for index, tokens in forward.reads(group, computing.start):
                 lease = table.get(index)
                 if lease is None:
                     lease = self.world.ghost_lease(self.world.block(0))
-                yield "attend", (w, lease, marks[tokens])
+                elif forward.advances(group, computing.start, computing.end):
+                    lease = self.replaced.get(lease, lease)
+                yield "attend", (w, lease, self._seen_at(w, r, group, lease, index, tokens))
+
+    def _seen_at(
+        self, w: int, r: Request, group: ev.GroupGeometry, lease: Lease, index: int, tokens: int
+    ) -> Content:
+        """The content that proves the first ``tokens`` tokens' slots of a block to be there.
+
+        Content stands for a block's slots up to its last token, so a later prefix of the same
+        request serves as well (a load brings whole blocks); a recurrent state must be exact.
+        """
+        marks = self.world.marks[r]
+        if group.kind != "recurrent":
+            settled = self.world.reference.settled
+            last = min(len(marks) - 1, (index + 1) * group.tokens_per_block)
+            for reached in range(tokens, last + 1):
+                if (lease, Worker(w), marks[reached]) in settled:
+                    return marks[reached]
+        return marks[tokens]
 
     def _compute(
         self, w: int, r: Request, computing: ev.Computing, tables: dict[int, dict[int, Lease]]

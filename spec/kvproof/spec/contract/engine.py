@@ -154,9 +154,14 @@ class EngineMoves(Views):
 
     @action(by="engine")
     def attend(self, w: Expr[Worker], l: Expr[Lease], c: Expr[Content]) -> None:
-        """A forward reads content ``c`` from lease ``l``, as its request's position demands."""
-        assume(negate(self.over(w, l)))
+        """A forward reads content ``c`` from lease ``l``, as its request's position demands.
+
+        A recurrent state that is advanced in place is read from the lease that this very step has
+        replaced: then nothing else may have changed the block yet.
+        """
+        assume(negate(both(self.superseded_at.has(l), self.superseded_at[l] < self.at[w])))
         oblige("S14", self.settled[l, w, c])
+        oblige("S14", implies(self.over(w, l), self.owns(w, l)))
         conclude("S14", both(self.written[l, w, c], self.owns(w, l)))
 
     # --- ends of loads ---

@@ -72,7 +72,9 @@ class State(MachineSpec):
     )
 
     # --- the GPU as it is ---
-    written = relation3(Lease, Worker, Content, "a slot of the lease was given this content", "S2")
+    written = relation3(
+        Lease, Worker, Content, "the lease's slots up to this content's last token hold it", "S2"
+    )
     owner = map2(Block, Worker, Lease, "the lease that last changed the block", "S3")
 
     # --- jobs ---
