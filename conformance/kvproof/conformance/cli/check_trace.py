@@ -36,7 +36,6 @@ def check_trace(
             if number % 1000 == 0:
                 advance("", number, len(events))
     coverage = dict(monitor.coverage())
-    taken = sum(1 for count in coverage.values() if count)
     if as_json:
         console.print_json(
             {
@@ -49,7 +48,8 @@ def check_trace(
             }
         )
     elif finding is None:
-        print(f"holds: {len(events)} events of {header.target}, {taken} kinds of action")
+        print(f"holds: {len(events)} events of {header.target}")
+        console.print_counts("action or guard", {k: n for k, n in coverage.items() if n})
     else:
         out = console.output()
         out.print(f"{file} ({header.target}, {len(events)} events)")

@@ -25,6 +25,7 @@ _SETTINGS = {
     "OMP_NUM_THREADS": "1",  # no arithmetic worth threads; they would only fight over the cores
     "PYTHONHASHSEED": "0",  # set order reaches the schedulers: without it a history does not replay
     "TOKENIZERS_PARALLELISM": "false",
+    "TORCH_LOGS": "-all",  # errors only: standard error belongs to the command
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # the engine core must run in the child itself
     "VLLM_LOGGING_LEVEL": "ERROR",
     "VLLM_NO_USAGE_STATS": "1",
