@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -145,7 +146,12 @@ def test_an_interrupt_is_one_line(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("kvproof.conformance.cli.app.run", interrupted)
-    assert outcome.guarded(["prove"]) == 2
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        assert outcome.guarded(["prove"]) == 2
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, handler)
     assert capsys.readouterr() == ("", "kvproof: interrupted\n")
 
 

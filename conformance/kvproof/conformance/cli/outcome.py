@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import traceback
 
@@ -44,6 +45,8 @@ def guarded(arguments: list[str]) -> int:
             raise
         return _no_reader()
     except KeyboardInterrupt:
+        # Once is enough: a second one must not cut the line short, nor the clean-up at exit.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         return _fail("interrupted", arguments)
     except UsageError as error:
         return _fail(str(error), arguments)
