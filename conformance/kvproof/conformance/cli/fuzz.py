@@ -46,6 +46,8 @@ def fuzz(
     known = read_allowed(allow) if allow is not None else frozenset()
     opened = open_target(target, context)
 
+    out.mkdir(parents=True, exist_ok=True)  # should fail now, not when there is a finding to write
+
     from kvproof.conformance.cli import console
     from kvproof.conformance.fuzz import campaign
 

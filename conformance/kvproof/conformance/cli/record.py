@@ -30,6 +30,7 @@ def record(
     from kvproof.conformance.trace import codec
     from kvproof.conformance.trace.events import AnyEvent
 
+    out.parent.mkdir(parents=True, exist_ok=True)
     setup, moves = scripted(opened)
     events: list[AnyEvent] = []
     engine = opened.start(setup, events.append)
