@@ -148,6 +148,8 @@ def setups(setup: Setup) -> Iterator[Setup]:
 def _plainer_groups(setup: Setup) -> Iterator[Setup]:
     for index, group in enumerate(setup.groups):
         options = [_resized(group, size) for size in _SIZES if size < group.tokens_per_block]
+        if group.kind != "full":
+            options.append(GroupSetup("full", group.tokens_per_block))
         if group.window is not None:
             options += [
                 msgspec.structs.replace(group, window=window) for window in _below(group.window, 1)
