@@ -113,8 +113,10 @@ class BlockTap:
         """Blocks handed out into no table: copies that keep a cached state as it is.
 
         A request that goes on writing into a block whose state is cached moves the cache entry to
-        a new block, which this step's copy fills; the request never holds it in its table.
+        a new block, which this step's copy fills. It is told as the request letting go of its own
+        block, holding the new one for a moment, and sharing its own again.
         """
+        recorder = self._recorder
         copies = {
             copy.block_id: (source.block_id, group)
             for group, manager in enumerate(self._managers)
@@ -124,10 +126,12 @@ class BlockTap:
             if block in in_table or block not in copies:
                 continue
             source, group = copies[block]
-            table = self._tables[name][group].blocks
-            position = table.index(source) if source in table else 0
+            position = self._tables[name][group].blocks.index(source)
+            own = self._tables[name][group].leases[position]
+            recorder.emit(Free(recorder.step, SCHEDULER_RANK, own, name, "other"))
             lease = self._lease(name, group, position, block)
-            self._recorder.emit(Free(self._recorder.step, SCHEDULER_RANK, lease, name, "other"))
+            recorder.emit(Free(recorder.step, SCHEDULER_RANK, lease, name, "other"))
+            recorder.emit(Share(recorder.step, SCHEDULER_RANK, own, name, group, position))
 
     def lease(self, block: int) -> int:
         """The current lease of ``block``; 0 when it was never handed out."""
