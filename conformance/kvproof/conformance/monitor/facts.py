@@ -137,16 +137,24 @@ class Facts:
         self.found[self._text(node, env)] = self.show(sort, self.value(node, env))
 
     def _text(self, node: ir.Node, env: Env) -> str:
+        """A field at the elements that its arguments are; anything else as it is written."""
         match node:
             case ir.Var(name, sort):
                 return self.show(sort, env[name])
-            case ir.Read(name, args):
-                return f"{name}[{', '.join(self._text(a, env) for a in args)}]" if args else name
+            case ir.Read(name, args) if args:
+                return f"{name}[{self._elements(name, args, env)}]"
+            case ir.Read(name, _):
+                return name
             case ir.Has(name, args):
-                return f"{name}.has({', '.join(self._text(a, env) for a in args)})"
+                return f"{name}.has({self._elements(name, args, env)})"
             case ir.Plus(left, right):
                 return f"{self._text(left, env)} + {self._text(right, env)}"
             case ir.Lit(value):
                 return str(value)
             case _:
                 return "…"
+
+    def _elements(self, field: str, args: tuple[ir.Node, ...], env: Env) -> str:
+        sorts = self.machine.fields[field].args
+        values = (self.value(a, env) for a in args)
+        return ", ".join(self.show(s, v) for s, v in zip(sorts, values, strict=True))

@@ -1,0 +1,271 @@
+"""Ways to tamper with a true trace, each with the id that must be reported, and where.
+
+Each takes the events of a run in which nothing is wrong, and returns the tampered events with the
+index at which the finding must be; None when the run offers no place for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from msgspec.structs import replace
+
+from kvproof.conformance.trace import events as ev
+
+Events = list[ev.AnyEvent]
+Tampering = Callable[[Events], tuple[Events, int] | None]
+
+ALL: dict[str, tuple[str, Tampering]] = {}
+"""Name of the tampering -> (id that must be reported, the tampering)."""
+
+
+def breaks(id: str) -> Callable[[Tampering], Tampering]:
+    def register(tampering: Tampering) -> Tampering:
+        ALL[tampering.__name__] = (id, tampering)
+        return tampering
+
+    return register
+
+
+def at(events: Events, kind: type[ev.Event]) -> Iterator[tuple[int, ev.AnyEvent]]:
+    return ((i, e) for i, e in enumerate(events) if isinstance(e, kind))
+
+
+def changed(events: Events, index: int, event: ev.AnyEvent) -> Events:
+    return [*events[:index], event, *events[index + 1 :]]
+
+
+def with_inserted(events: Events, index: int, event: ev.AnyEvent) -> Events:
+    return [*events[:index], event, *events[index:]]
+
+
+@breaks("S3")
+def a_flush_is_removed(events: Events) -> tuple[Events, int] | None:
+    """The worker still waits, but nobody asked for it: the next change of a block is unsafe."""
+    for index, flush in at(events, ev.Flush):
+        assert isinstance(flush, ev.Flush)
+        shorter = events[:index] + events[index + 1 :]
+        blocks = {
+            p.block
+            for _, e in at(events[:index], ev.Issue)
+            if isinstance(e, ev.Issue) and e.job in flush.jobs
+            for p in e.pieces
+        }
+        reported = {e.job for _, e in at(events[:index], ev.Report) if isinstance(e, ev.Report)}
+        if set(flush.jobs) <= reported:
+            continue
+        fresh = {
+            e.lease
+            for _, e in at(events[:index], ev.Lease)
+            if isinstance(e, ev.Lease) and e.step == flush.step and e.block in blocks
+        }
+        if not fresh:
+            continue
+        for later, e in enumerate(shorter[index:], start=index):
+            if isinstance(e, ev.Zero) and fresh & set(e.leases):
+                return shorter, later
+            if isinstance(e, ev.Forward) and e.step == flush.step:
+                return shorter, later
+    return None
+
+
+@breaks("S4")
+def two_block_ids_are_swapped_in_a_store(events: Events) -> tuple[Events, int] | None:
+    for index, e in at(events, ev.Issue):
+        assert isinstance(e, ev.Issue)
+        same = [i for i, p in enumerate(e.pieces) if p.group == e.pieces[0].group]
+        if e.kind == "store" and len(same) >= 2:
+            a, b = same[0], same[1]
+            pieces = list(e.pieces)
+            pieces[a] = replace(pieces[a], block=e.pieces[b].block)
+            pieces[b] = replace(pieces[b], block=e.pieces[a].block)
+            return changed(events, index, replace(e, pieces=pieces)), index
+    return None
+
+
+@breaks("S4")
+def two_slots_are_swapped_in_a_load(events: Events) -> tuple[Events, int] | None:
+    for index, e in at(events, ev.Issue):
+        assert isinstance(e, ev.Issue)
+        same = [i for i, p in enumerate(e.pieces) if p.group == e.pieces[0].group]
+        if e.kind == "load" and len({e.pieces[i].slot for i in same}) >= 2:
+            a = same[0]
+            b = next(i for i in same if e.pieces[i].slot != e.pieces[a].slot)
+            pieces = list(e.pieces)
+            pieces[a] = replace(pieces[a], slot=e.pieces[b].slot)
+            pieces[b] = replace(pieces[b], slot=e.pieces[a].slot)
+            return changed(events, index, replace(e, pieces=pieces)), index
+    return None
+
+
+@breaks("S1")
+def a_store_reads_a_block_that_its_request_never_had(events: Events) -> tuple[Events, int] | None:
+    for index, e in at(events, ev.Issue):
+        assert isinstance(e, ev.Issue)
+        if e.kind == "store" and e.pieces:
+            pieces = [replace(e.pieces[0], block=0), *e.pieces[1:]]
+            return changed(events, index, replace(e, pieces=pieces)), index
+    return None
+
+
+@breaks("P4")
+def a_report_is_doubled(events: Events) -> tuple[Events, int] | None:
+    for index, e in at(events, ev.Report):
+        return with_inserted(events, index, e), index + 1
+    return None
+
+
+@breaks("P4")
+def a_store_is_completed_twice(events: Events) -> tuple[Events, int] | None:
+    for index, e in at(events, ev.CompleteStore):
+        return with_inserted(events, index, e), index + 1
+    return None
+
+
+@breaks("P4")
+def a_store_is_completed_before_its_last_report(events: Events) -> tuple[Events, int] | None:
+    for index, e in at(events, ev.CompleteStore):
+        assert isinstance(e, ev.CompleteStore)
+        report = max(i for i, _ in at(events[:index], ev.Report))
+        moved = with_inserted(events[:index] + events[index + 1 :], report, e)
+        return moved, report
+    return None
+
+
+@breaks("S6")
+def a_key_is_promoted_to_a_hit(events: Events) -> tuple[Events, int] | None:
+    for index, e in at(events, ev.Probe):
+        assert isinstance(e, ev.Probe)
+        if e.result in ("miss", "pending"):
+            return changed(events, index, replace(e, result="hit")), index
+    return None
+
+
+@breaks("S5")
+def a_hit_is_withdrawn_but_loaded_all_the_same(events: Events) -> tuple[Events, int] | None:
+    for index, e in at(events, ev.PrepareLoad):
+        assert isinstance(e, ev.PrepareLoad)
+        tampered: Events = [
+            replace(p, result="miss")
+            if isinstance(p, ev.Probe) and p.req == e.req and p.key == e.keys[0]
+            else p
+            for p in events[:index]
+        ]
+        return [*tampered, *events[index:]], index
+    return None
+
+
+@breaks("S8")
+def a_slot_is_handed_out_that_is_in_use(events: Events) -> tuple[Events, int] | None:
+    for index, e in at(events, ev.PrepareStore):
+        assert isinstance(e, ev.PrepareStore)
+        if len(e.accepted) >= 2:
+            (first, slot), (second, _), *rest = e.accepted
+            accepted = [(first, slot), (second, slot), *rest]
+            return changed(events, index, replace(e, accepted=accepted)), index
+    return None
+
+
+@breaks("S8")
+def a_slot_is_handed_out_that_does_not_exist(events: Events) -> tuple[Events, int] | None:
+    for index, e in at(events, ev.PrepareStore):
+        assert isinstance(e, ev.PrepareStore)
+        if e.accepted:
+            (key, _), *rest = e.accepted
+            return changed(events, index, replace(e, accepted=[(key, 1 << 20), *rest])), index
+    return None
+
+
+@breaks("S7")
+def a_pinned_key_is_evicted(events: Events) -> tuple[Events, int] | None:
+    for index, e in at(events, ev.PrepareLoad):
+        assert isinstance(e, ev.PrepareLoad)
+        eviction = ev.PrepareStore(e.step, e.rank, e.req, [], False, [e.keys[0]], [])
+        return with_inserted(events, index + 1, eviction), index + 1
+    return None
+
+
+@breaks("S11")
+def the_engine_is_told_of_a_load_too_early(events: Events) -> tuple[Events, int] | None:
+    for index, e in at(events, ev.Received):
+        assert isinstance(e, ev.Received)
+        job = next(
+            i.job
+            for _, i in at(events[:index], ev.Issue)
+            if isinstance(i, ev.Issue) and i.kind == "load" and i.req == e.req
+        )
+        submit = next(i for i, s in enumerate(events) if isinstance(s, ev.Submit) and s.job == job)
+        return with_inserted(events[:index] + events[index + 1 :], submit + 1, e), submit + 1
+    return None
+
+
+@breaks("P5")
+def a_reset_comes_before_a_store_is_completed(events: Events) -> tuple[Events, int] | None:
+    for index, e in at(events, ev.CompleteStore):
+        return with_inserted(events, index, ev.Reset(e.step, e.rank)), index + 1
+    return None
+
+
+@breaks("S2")
+def a_store_is_submitted_before_the_forward(events: Events) -> tuple[Events, int] | None:
+    """The submit is moved to the launch of the step that issued the store."""
+    for index, e in at(events, ev.Issue):
+        assert isinstance(e, ev.Issue)
+        if e.kind != "store":
+            continue
+        computed = {
+            c.req
+            for _, s in at(events[index:], ev.Scheduled)
+            if isinstance(s, ev.Scheduled) and s.step == e.step
+            for c in s.computing
+        }
+        launches = [i for i, s in at(events[index:], ev.Launch) if s.step == e.step]
+        if e.req not in computed or not launches:
+            continue
+        launch = index + launches[0]
+        submit = next(
+            i
+            for i, s in enumerate(events)
+            if isinstance(s, ev.Submit) and s.job == e.job and s.rank == events[launch].rank
+        )
+        forwards = [i for i, _ in at(events[launch:submit], ev.Forward)]
+        if forwards:
+            moved = events[:submit] + events[submit + 1 :]
+            return with_inserted(moved, launch + 1, events[submit]), launch + 1
+    return None
+
+
+@breaks("P12")
+def something_is_left_over(events: Events) -> tuple[Events, int] | None:
+    for index, e in at(events, ev.Drained):
+        assert isinstance(e, ev.Drained)
+        return changed(events, index, replace(e, residue={"requests": 1})), index
+    return None
+
+
+@breaks("P11")
+def a_call_raises(events: Events) -> tuple[Events, int] | None:
+    for index, e in at(events, ev.Ask):
+        raised = ev.Raised(e.step, e.rank, "get_num_new_matched_tokens", "KeyError: 1", "x.py:1")
+        return with_inserted(events, index + 1, raised), index + 1
+    return None
+
+
+@breaks("A-trace")
+def a_forward_computes_tokens_that_nobody_knows(events: Events) -> tuple[Events, int] | None:
+    for index, e in at(events, ev.Forward):
+        assert isinstance(e, ev.Forward)
+        if e.computing:
+            first, *rest = e.computing
+            longer = replace(first, end=first.end + 1000, sampled=[])
+            return changed(events, index, replace(e, computing=[longer, *rest])), index
+    return None
+
+
+@breaks("A-lease")
+def a_block_is_handed_out_that_somebody_holds(events: Events) -> tuple[Events, int] | None:
+    for index, e in at(events, ev.Lease):
+        assert isinstance(e, ev.Lease)
+        again = replace(e, lease=1 << 30, position=e.position + 500)
+        return with_inserted(events, index + 1, again), index + 1
+    return None
