@@ -5,9 +5,10 @@ Real in a run: the core ``Scheduler`` with its ``KVCacheManager``, the release's
 the byte mover (``copier``) and the model's forward (``sampling``). One process runs one release,
 the one that is importable; ``environment`` says what must be set before it is imported.
 
-Reading order: ``release`` (what is imported), ``features`` (where releases differ), ``configs``
-(a run's configuration), the taps ``blocks``, ``connector`` and ``tier``, ``decode`` (what a job
-copies), ``copier`` and ``workers`` (the worker side), ``engine`` (the step loop), ``target``.
+Reading order: ``release`` (what is imported), ``features`` (where releases differ), ``configs`` and
+``groups`` (a run's configuration), the taps ``requests``, ``blocks``, ``connector`` and ``tier``,
+``decode`` (what a job copies), ``copier`` and ``workers`` (the worker side), ``engine`` (the step
+loop), ``target``.
 """
 
 from __future__ import annotations

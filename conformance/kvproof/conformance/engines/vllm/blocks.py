@@ -10,6 +10,8 @@ hand-out then, so the block is leased again: see ``advance``.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from kvproof.conformance.engines.vllm.recorder import Recorder
@@ -36,7 +38,7 @@ class BlockTap:
         self._next_lease = 1
         self._handed: list[int] = []
         self._fresh: set[int] = set()
-        self.why = "other"
+        self._why = "other"
         self._wrap(manager)
 
     def _wrap(self, manager: Any) -> None:
@@ -65,7 +67,7 @@ class BlockTap:
                 return function(*args, **kwargs)
             finally:
                 identity = subject if isinstance(subject, str) else subject.request_id
-                self._compare(identity, "slide" if slides else self.why)
+                self._compare(identity, "slide" if slides else self._why)
 
         return wrapped
 
@@ -132,6 +134,15 @@ class BlockTap:
             lease = self._lease(name, group, position, block)
             recorder.emit(Free(recorder.step, SCHEDULER_RANK, lease, name, "other"))
             recorder.emit(Share(recorder.step, SCHEDULER_RANK, own, name, group, position))
+
+    @contextlib.contextmanager
+    def because(self, why: str) -> Iterator[None]:
+        """Blocks given up meanwhile are given up for this reason, as ``Free.why`` knows it."""
+        before, self._why = self._why, why
+        try:
+            yield
+        finally:
+            self._why = before
 
     def lease(self, block: int) -> int:
         """The current lease of ``block``; 0 when it was never handed out."""

@@ -17,12 +17,10 @@ from typing import Any
 
 import msgspec
 
-from kvproof.conformance.engines.base import GroupSetup, Setup, Unsupported
+from kvproof.conformance.engines.base import Setup, Unsupported
 from kvproof.conformance.engines.vllm.features import RETENTION_VARIABLE, Features
+from kvproof.conformance.engines.vllm.groups import PAGE_BYTES, kv_cache_config_of
 from kvproof.conformance.engines.vllm.release import Release, call
-
-PAGE_BYTES = 4096
-"""Bytes of a block, the same in all groups. The tier rounds a chunk up to 4096 bytes."""
 
 MAX_MODEL_LEN = 4096
 
@@ -61,52 +59,6 @@ class RunConfig(msgspec.Struct, frozen=True):
     tokens_per_hash: int
 
 
-def refusal(setup: Setup, features: Features) -> str | None:
-    """None, or one line saying why this release cannot run ``setup``."""
-    sizes = {group.tokens_per_block for group in setup.groups}
-    kinds = {group.kind for group in setup.groups}
-    unknown = kinds - {"full", "window", "chunked", "recurrent"}
-    reasons = [
-        (not setup.groups, "a setup needs at least one group"),
-        (bool(unknown), f"unknown group kinds: {sorted(unknown)}"),
-        (
-            "recurrent" in kinds and not features.recurrent,
-            "the core of this release refuses external tokens for recurrent groups",
-        ),
-        (
-            "recurrent" in kinds and not setup.prefix_caching,
-            "recurrent states are kept at block ends only with the prefix cache on",
-        ),
-        (
-            "chunked" in kinds and not features.chunked_local,
-            "the connector of this release refuses chunked local attention",
-        ),
-        (
-            "chunked" in kinds and len(sizes) > 1,
-            "chunked local attention needs groups of one block size",
-        ),
-        (
-            any(group.window is None for group in setup.groups if _windowed(group)),
-            "windowed groups need a window",
-        ),
-        (setup.prompt_only and not features.prompt_only, "offload_prompt_only does not exist here"),
-        (
-            setup.retention_interval is not None and not features.retention_interval,
-            "sparse retention of the prefix cache does not exist here",
-        ),
-        (
-            setup.blocks_per_chunk > 1 and len(sizes) > 1 and not features.chunk_in_blocks,
-            "chunks of several blocks need groups of one block size here",
-        ),
-        (
-            setup.retention_interval is not None and not kinds & {"window", "recurrent"},
-            "sparse retention needs a sliding-window or a recurrent group",
-        ),
-        (setup.num_slots < 1, "the tier needs at least one slot"),
-    ]
-    return next((reason for applies, reason in reasons if applies), None)
-
-
 def build(release: Release, features: Features, setup: Setup) -> RunConfig:
     """Configuration objects for one run.
 
@@ -120,7 +72,7 @@ def build(release: Release, features: Features, setup: Setup) -> RunConfig:
     _cache(config.cache_config, setup, features)
     _parallel(config.parallel_config, setup.num_workers, 0)
     _transfer(config.kv_transfer_config, setup, features)
-    kv_cache_config = _kv_cache_config(release, setup)
+    kv_cache_config = kv_cache_config_of(release, setup)
     try:
         block_size, hash_size = release.cache_utils.resolve_kv_cache_block_sizes(
             kv_cache_config, config
@@ -194,61 +146,6 @@ def _transfer(config: Any, setup: Setup, features: Features) -> None:
         extra["offload_prompt_only"] = setup.prompt_only
     config.kv_connector_extra_config = extra
     config.kv_role = setup.kv_role
-
-
-def _kv_cache_config(release: Release, setup: Setup) -> Any:
-    interface = release.cache_interface
-    names = [f"layers.{index}" for index in range(len(setup.groups))]
-    blocks = setup.num_gpu_blocks + 1
-    # All groups overlay the same bytes: a block belongs to one group at a time.
-    tensor = call(
-        interface.KVCacheTensor,
-        size=PAGE_BYTES * blocks,
-        shared_by=names,
-        layers=names,
-        layer_stride=0,
-        block_stride=PAGE_BYTES if "layers" in _fields(interface.KVCacheTensor) else 0,
-    )
-    return interface.KVCacheConfig(
-        num_blocks=blocks,
-        kv_cache_tensors=[tensor],
-        kv_cache_groups=[
-            interface.KVCacheGroupSpec([name], _spec(interface, group))
-            for name, group in zip(names, setup.groups, strict=True)
-        ],
-    )
-
-
-def _spec(interface: Any, group: GroupSetup) -> Any:
-    torch = __import__("torch")
-    if group.kind == "recurrent":
-        return interface.MambaSpec(
-            block_size=group.tokens_per_block,
-            shapes=((16,),),
-            dtypes=(torch.float32,),
-            page_size_padded=PAGE_BYTES,
-            mamba_cache_mode="align",
-        )
-    attention: dict[str, Any] = {
-        "block_size": group.tokens_per_block,
-        "num_kv_heads": 1,
-        "head_size": 8,
-        "dtype": torch.float16,
-        "page_size_padded": PAGE_BYTES,
-    }
-    if group.kind == "window":
-        return interface.SlidingWindowSpec(sliding_window=group.window, **attention)
-    if group.kind == "chunked":
-        return interface.ChunkedLocalAttentionSpec(attention_chunk_size=group.window, **attention)
-    return interface.FullAttentionSpec(**attention)
-
-
-def _windowed(group: GroupSetup) -> bool:
-    return group.kind in ("window", "chunked")
-
-
-def _fields(kind: Any) -> frozenset[str]:
-    return frozenset(kind.__dataclass_fields__)
 
 
 @functools.cache

@@ -22,6 +22,7 @@ class RecordingCopier:
     Attributes:
         step: the step that the worker executes; set by the worker side.
         finish: which copies end at the next poll, as in ``Step.finish``.
+        refused: a job was turned away, since its blocks and slots do not match.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class RecordingCopier:
         """
         self.step = 0
         self.finish = "all"
+        self.refused = False
         self._rank = rank
         self._blocks_per_chunk = blocks_per_chunk
         self._swallows = swallows
@@ -52,11 +54,6 @@ class RecordingCopier:
         self._stores: dict[int, None] = {}
         self._loads: dict[int, None] = {}
         self._ended: list[int] = []
-
-    @property
-    def in_flight(self) -> int:
-        """How many copies have been submitted and not polled."""
-        return len(self._stores) + len(self._loads) + len(self._ended)
 
     # --- the release's interface -----------------------------------------------------------------
 
@@ -107,10 +104,11 @@ class RecordingCopier:
                 slots.block_ids.tolist(),
                 self._blocks_per_chunk,
             )
-        except decode.SizesDiffer:
+        except decode.SizesDiffer as error:
+            self.refused = True
             if self._swallows:
                 return False
-            raise
+            raise AssertionError(f"the copy worker refuses job {job}: {error}") from None
         lane[int(job)] = None
         self._emit(Submit(self.step, self._rank, int(job)))
         return True

@@ -18,12 +18,14 @@ from kvproof.conformance.engines.base import (
     Unsupported,
 )
 from kvproof.conformance.engines.vllm.blocks import BlockTap
-from kvproof.conformance.engines.vllm.configs import MAX_MODEL_LEN, build
+from kvproof.conformance.engines.vllm.capacity import fits
+from kvproof.conformance.engines.vllm.configs import build
 from kvproof.conformance.engines.vllm.connector import ConnectorTap
 from kvproof.conformance.engines.vllm.features import Features
 from kvproof.conformance.engines.vllm.header import header
 from kvproof.conformance.engines.vllm.recorder import Recorder
 from kvproof.conformance.engines.vllm.release import Release, call, place, structured_output
+from kvproof.conformance.engines.vllm.requests import tap_requests
 from kvproof.conformance.engines.vllm.sampling import TokenStream
 from kvproof.conformance.engines.vllm.tier import TierTap
 from kvproof.conformance.engines.vllm.workers import Batch, Workers
@@ -32,8 +34,6 @@ from kvproof.conformance.trace.events import (
     Arrive,
     Computing,
     Drained,
-    Finish,
-    Preempt,
     Raised,
     Scheduled,
 )
@@ -101,7 +101,7 @@ class VllmEngine:
         self._queue: deque[Batch] = deque()
         self._streams: dict[str, TokenStream] = {}
         self._samples: dict[str, list[int]] = {}
-        self._tap_requests()
+        tap_requests(self._recorder, self._scheduler, self._blocks)
 
     # --- the protocol ----------------------------------------------------------------------------
 
@@ -129,7 +129,7 @@ class VllmEngine:
     # --- moves -----------------------------------------------------------------------------------
 
     def _add(self, move: Add) -> bool:
-        if move.req in self._scheduler.requests or not self._fits(move):
+        if move.req in self._scheduler.requests or not fits(self._setup, move):
             return False
         release = self._release
         request = call(
@@ -149,25 +149,6 @@ class VllmEngine:
         self._recorder.hashes(request)
         self._scheduler.add_request(request)
         return True
-
-    def _fits(self, move: Add) -> bool:
-        """Whether the pool can ever hold the request; a real engine is started with such a pool."""
-        tokens = len(move.tokens) + move.max_tokens
-        if not move.tokens or move.max_tokens < 1 or tokens > MAX_MODEL_LEN:
-            return False
-        setup = self._setup
-        flights = 2 if setup.asynchronous else 1
-        needed = 0
-        for group in setup.groups:
-            size = group.tokens_per_block
-            blocks = -(-tokens // size)
-            if group.kind == "recurrent":
-                blocks = min(blocks, 2 + flights)
-            elif group.kind != "full":
-                window = (group.window or 0) + flights * setup.max_batch_tokens
-                blocks = min(blocks, -(-window // size) + 1)
-            needed += blocks
-        return needed <= setup.num_gpu_blocks
 
     def _abort(self, identity: str) -> bool:
         request = self._scheduler.requests.get(identity)
@@ -315,41 +296,7 @@ class VllmEngine:
         if not self.crashed:
             self._guarded("update_from_output", update)
 
-    # --- taps on requests, and exceptions --------------------------------------------------------
-
-    def _tap_requests(self) -> None:
-        scheduler, recorder, blocks = self._scheduler, self._recorder, self._blocks
-        preempt, free, free_blocks = (
-            scheduler._preempt_request,
-            scheduler._free_request,
-            scheduler._free_blocks,
-        )
-
-        def because(why: str, function: Callable[..., Any]) -> Callable[..., Any]:
-            def wrapped(*args: Any, **kwargs: Any) -> Any:
-                before, blocks.why = blocks.why, why
-                try:
-                    return function(*args, **kwargs)
-                finally:
-                    blocks.why = before
-
-            return wrapped
-
-        def preempt_request(request: Any, *args: Any, **kwargs: Any) -> Any:
-            name = recorder.of_request(request)
-            self._emit(Preempt(recorder.step, SCHEDULER_RANK, name))
-            return because("preempt", preempt)(request, *args, **kwargs)
-
-        def free_request(request: Any, *args: Any, **kwargs: Any) -> Any:
-            recorder.hashes(request)
-            status = request.status.name.removeprefix("FINISHED_").lower()
-            name = recorder.of_request(request)
-            self._emit(Finish(recorder.step, SCHEDULER_RANK, name, status))
-            return free(request, *args, **kwargs)
-
-        scheduler._preempt_request = preempt_request
-        scheduler._free_request = free_request
-        scheduler._free_blocks = because("finish", free_blocks)
+    # --- exceptions ------------------------------------------------------------------------------
 
     def _guarded(self, name: str, function: Callable[[], bool]) -> bool:
         """Run a call into the release; an exception becomes ``Raised`` and ends the run.
@@ -360,10 +307,11 @@ class VllmEngine:
         try:
             return function()
         except Exception as error:
-            call_name, request = self._recorder.fault or (name, None)
+            refused = self._workers.refused
+            called, request = self._recorder.fault or ("submit" if refused else name, None)
             text = str(error).strip()
             self._raised(
-                call_name,
+                called,
                 f"{type(error).__name__}: {text}" if text else type(error).__name__,
                 place(error),
                 request,

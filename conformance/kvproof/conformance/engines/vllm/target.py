@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kvproof.conformance.engines.base import Emit, Setup, Unsupported
-from kvproof.conformance.engines.vllm.configs import refusal
 from kvproof.conformance.engines.vllm.engine import VllmEngine
 from kvproof.conformance.engines.vllm.features import detect
+from kvproof.conformance.engines.vllm.refusal import refusal
 from kvproof.conformance.engines.vllm.release import load
 
 

@@ -146,9 +146,9 @@ class Workers:
             vars(mixin).update(saved)
 
     @property
-    def in_flight(self) -> int:
-        """Copies submitted and not yet polled, over all workers."""
-        return sum(copier.in_flight for copier in self.copiers)
+    def refused(self) -> bool:
+        """A copier turned a job away."""
+        return any(copier.refused for copier in self.copiers)
 
     def shutdown(self) -> None:
         """End the worker roles."""

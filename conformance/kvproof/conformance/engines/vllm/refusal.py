@@ -1,0 +1,56 @@
+"""Setups that a release cannot run, each with its reason."""
+
+from __future__ import annotations
+
+from kvproof.conformance.engines.base import GroupSetup, Setup
+from kvproof.conformance.engines.vllm.features import Features
+
+
+def refusal(setup: Setup, features: Features) -> str | None:
+    """None, or one line saying why this release cannot run ``setup``."""
+    sizes = {group.tokens_per_block for group in setup.groups}
+    kinds = {group.kind for group in setup.groups}
+    unknown = kinds - {"full", "window", "chunked", "recurrent"}
+    reasons = [
+        (not setup.groups, "a setup needs at least one group"),
+        (bool(unknown), f"unknown group kinds: {sorted(unknown)}"),
+        (
+            "recurrent" in kinds and not features.recurrent,
+            "the core of this release refuses external tokens for recurrent groups",
+        ),
+        (
+            "recurrent" in kinds and not setup.prefix_caching,
+            "recurrent states are kept at block ends only with the prefix cache on",
+        ),
+        (
+            "chunked" in kinds and not features.chunked_local,
+            "the connector of this release refuses chunked local attention",
+        ),
+        (
+            "chunked" in kinds and len(sizes) > 1,
+            "chunked local attention needs groups of one block size",
+        ),
+        (
+            any(group.window is None for group in setup.groups if _windowed(group)),
+            "windowed groups need a window",
+        ),
+        (setup.prompt_only and not features.prompt_only, "offload_prompt_only does not exist here"),
+        (
+            setup.retention_interval is not None and not features.retention_interval,
+            "sparse retention of the prefix cache does not exist here",
+        ),
+        (
+            setup.blocks_per_chunk > 1 and len(sizes) > 1 and not features.chunk_in_blocks,
+            "chunks of several blocks need groups of one block size here",
+        ),
+        (
+            setup.retention_interval is not None and not kinds & {"window", "recurrent"},
+            "sparse retention needs a sliding-window or a recurrent group",
+        ),
+        (setup.num_slots < 1, "the tier needs at least one slot"),
+    ]
+    return next((reason for applies, reason in reasons if applies), None)
+
+
+def _windowed(group: GroupSetup) -> bool:
+    return group.kind in ("window", "chunked")

@@ -1,0 +1,39 @@
+"""The tap on requests: their ends and preemptions, where the core scheduler decides them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvproof.conformance.engines.vllm.blocks import BlockTap
+from kvproof.conformance.engines.vllm.recorder import Recorder
+from kvproof.conformance.trace.events import SCHEDULER_RANK, Finish, Preempt
+
+
+def tap_requests(recorder: Recorder, scheduler: Any, blocks: BlockTap) -> None:
+    """Wrap the scheduler's own ``_preempt_request``, ``_free_request`` and ``_free_blocks``.
+
+    They are the places where it takes a request's blocks back, so the block tap learns here why.
+    """
+    preempt, free = scheduler._preempt_request, scheduler._free_request
+    free_blocks = scheduler._free_blocks
+
+    def preempt_request(request: Any, *args: Any, **kwargs: Any) -> Any:
+        name = recorder.of_request(request)
+        recorder.emit(Preempt(recorder.step, SCHEDULER_RANK, name))
+        with blocks.because("preempt"):
+            return preempt(request, *args, **kwargs)
+
+    def free_request(request: Any, *args: Any, **kwargs: Any) -> Any:
+        # What the last output completed is known to the connector when it hears of the end.
+        recorder.hashes(request)
+        status = request.status.name.removeprefix("FINISHED_").lower()
+        recorder.emit(Finish(recorder.step, SCHEDULER_RANK, recorder.of_request(request), status))
+        return free(request, *args, **kwargs)
+
+    def free_its_blocks(request: Any) -> Any:
+        with blocks.because("finish"):
+            return free_blocks(request)
+
+    scheduler._preempt_request = preempt_request
+    scheduler._free_request = free_request
+    scheduler._free_blocks = free_its_blocks
