@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kvproof.conformance.monitor.audit import Audit
 from kvproof.conformance.monitor.monitor import Monitor
 from kvproof.conformance.trace import events as ev
 from kvproof.conformance.trace.events import SCHEDULER_RANK as S
@@ -79,6 +80,32 @@ def test_tampering_is_found_by_its_id_where_it_was_done(name: str) -> None:
     assert result is not None, "the history offers no place for it"
     story.events, index = result
     assert story.verdict() == (id, index)
+
+
+def test_every_invariant_holds_after_every_event_of_the_history() -> None:
+    """What was proved is what runs: the guards alone keep all invariants true."""
+    s = eventful()
+    monitor = Monitor(s.header)
+    audit = Audit(contract(), monitor.world)
+    for event in s.events:
+        assert monitor.feed(event) is None
+        assert audit.broken() == []
+
+
+def test_the_audit_sees_an_invariant_broken_behind_the_guards_back() -> None:
+    s = eventful()
+    monitor = Monitor(s.header)
+    for event in s.events[:-1]:
+        monitor.feed(event)
+    reference = monitor.world.reference
+    reference.maker.clear()
+    reference.occupant.clear()
+    assert Audit(contract(), monitor.world).broken() == [
+        "slots_match_keys",
+        "resident_chunks_are_stored_or_being_stored",
+        "readable_means_complete",
+        "stores_fill_what_they_make",
+    ]
 
 
 # --- single promises -----------------------------------------------------------------------------

@@ -125,7 +125,7 @@ EXPLANATIONS = {
     "M2": "the scheduler's tables named a job from before a reset",
     "M3": "the record of which blocks pending stores read was not what the stores read",
     "P7": "something was offered for storing beyond what was allocated",
+    "P13": "a request id was used again before its former life was worked off",
     "P10": "a reset came while the last one was not yet worked off",
-    "S5": "a key was to be loaded that the lookup had not found",
 }
 """What a raising call is explained by: the state that the model was in."""

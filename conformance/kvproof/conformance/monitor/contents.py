@@ -14,6 +14,9 @@ class Contents:
         self._depth: list[int] = [0]
         self._roots: dict[str, Content] = {"": Content(0)}
 
+    def __len__(self) -> int:
+        return len(self._parent)
+
     def root(self, salt: str) -> Content:
         """The empty prefix under a salt: equal prompts under different salts differ."""
         if salt not in self._roots:

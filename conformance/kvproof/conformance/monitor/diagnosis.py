@@ -8,50 +8,37 @@ from __future__ import annotations
 
 from kvproof.conformance.monitor.world import World
 from kvproof.conformance.trace.events import Raised
-from kvproof.model.contract import Job, Request
+from kvproof.model.contract import Request
 
 
 def explain(world: World, event: Raised) -> str | None:
     """The id that explains ``event``, or None when the state looks innocent."""
     reference = world.reference
-    dead = [j for j, _ in _unreported(world) if reference.job_epoch[j] != reference.epoch]
     if "reset" in event.call:
         return "P10"
-    if dead:
+    if any(r in reference.alive or _just_ended(world, r) for r in world.reused):
+        return "P13"
+    if any(reference.job_epoch[j] != reference.epoch for j, _ in reference.unreported):
         return "M2"
-    if event.req is not None:
-        r = world.request(event.req)
-        if "alloc" in event.call or "matched" in event.call:
-            return "M1" if _busy(world, r) else "S5"
-        if "finished" in event.call and not any(world.tables.get(r, {}).values()):
-            return "P7"
-    if any(_busy(world, r) and loads for r, loads in _loads(world).items()):
+    if _loads_while_busy(world, event):
         return "M1"
+    if any(_just_ended(world, r) and r not in world.computed for r in reference.ended):
+        return "P7"
     if "output" in event.call:
         return "M3"
-    if "meta" in event.call or "schedule" in event.call:
-        unheld = [r for r in reference.alive if not any(world.tables.get(Request(r), {}).values())]
-        return "P7" if unheld else None
     return None
 
 
-def _unreported(world: World) -> list[tuple[Job, int]]:
-    return [(Job(j), w) for j, w in world.reference.unreported]
+def _just_ended(world: World, r: Request) -> bool:
+    return world.ended_in.get(r) == world.reference.now
 
 
-def _busy(world: World, r: Request) -> bool:
-    """Whether a store of the request has not been reported by every worker."""
+def _loads_while_busy(world: World, event: Raised) -> bool:
+    """Whether a request is being given blocks to load while a store of its own is under way."""
     reference = world.reference
+    asking = {reference.job_request[j] for j in reference.load if j not in reference.job_step}
+    if event.req is not None and ("alloc" in event.call or "matched" in event.call):
+        asking.add(world.request(event.req))
     return any(
-        reference.job_request[j] == r and j in reference.store for j, _ in _unreported(world)
+        j in reference.store and reference.job_request[j] in asking for j, _ in reference.unreported
     )
-
-
-def _loads(world: World) -> dict[Request, list[Job]]:
-    """Loads that were prepared but not yet handed to the workers, by request."""
-    reference = world.reference
-    found: dict[Request, list[Job]] = {}
-    for j in reference.load:
-        if j not in reference.job_step:
-            found.setdefault(reference.job_request[j], []).append(j)
-    return found

@@ -70,6 +70,8 @@ class Mapping(JobReaders):
 
     def _arrive(self, event: ev.Arrive) -> Iterator[Move]:
         r = self.world.request(event.req)
+        if self._former_life_lingers(event.req):
+            self.world.reused.add(r)
         self.world.marks[r] = [self.world.contents.root(event.salt)]
         self.world.tokens(r, 0, event.tokens)
         yield "arrive", (r,)
@@ -84,8 +86,21 @@ class Mapping(JobReaders):
                 raise Contradiction(f"hash {block_hash[:8]} names two different prefixes")
         return iter(())
 
+    def _former_life_lingers(self, req: str) -> bool:
+        """Whether the id's last life ended in this window, or has jobs that are not reported."""
+        identity, _, life = req.rpartition("#")
+        if not identity or not life.isdigit() or int(life) == 0:
+            return False
+        former = self.world.request(f"{identity}#{int(life) - 1}")
+        reference = self.world.reference
+        return self.world.ended_in.get(former) == reference.now or any(
+            reference.job_request[j] == former for j, _ in reference.unreported
+        )
+
     def _finish(self, event: ev.Finish) -> Iterator[Move]:
-        yield "finish", (self.world.request(event.req),)
+        r = self.world.request(event.req)
+        self.world.ended_in[r] = self.world.reference.now
+        yield "finish", (r,)
 
     def _preempt(self, event: ev.Preempt) -> Iterator[Move]:
         yield "preempt", (self.world.request(event.req),)
@@ -133,6 +148,7 @@ class Mapping(JobReaders):
                 raise Contradiction(f"{computing.req}: tokens contradict what was known before")
             yield from self._attend(event.rank, r, computing, tables[r])
             yield from self._compute(event.rank, r, computing, tables[r])
+            self.world.computed.add(r)
 
     def _attend(
         self, w: int, r: Request, computing: ev.Computing, tables: dict[int, dict[int, Lease]]

@@ -50,6 +50,10 @@ class Names:
         """The name that element ``number`` was made under."""
         return self._originals[sort][number]
 
+    def count(self, sort: str) -> int:
+        """How many elements of a sort there are."""
+        return len(self._names.get(sort, []))
+
     def show(self, sort: str, number: int) -> str:
         """What element ``number`` was called."""
         names = self._names.get(sort, [])
@@ -69,6 +73,9 @@ class World:
         self.tables: dict[Request, dict[int, dict[int, Lease]]] = {}
         self.residencies: dict[Key, Residency] = {}
         self.in_slot: dict[Slot, Residency] = {}
+        self.computed: set[Request] = set()
+        self.ended_in: dict[Request, int] = {}
+        self.reused: set[Request] = set()
         self._positions: dict[Position, tuple[int, int]] = {}
         self._read_at: dict[tuple[Request, Block, Position], Lease] = {}
         for rank in range(header.num_workers):
