@@ -28,8 +28,8 @@ from kvproof.conformance.engines.base import (
 from kvproof.conformance.fuzz.session import MakeJudge, Session
 from kvproof.conformance.fuzz.strategies import Plan, plans_for
 
-IDS = ("a", "b", "c", "d", "e")
-"""Few, so that ids are used again while jobs of their former lives are in flight."""
+LIVE = 5
+"""Requests that aborts choose from, and ids when they are used again."""
 
 _fractions = st.integers(0, 1 << 12)
 
@@ -46,7 +46,7 @@ class EngineMachine(RuleBasedStateMachine):
         self.session: Session | None = None
         self.uses: Counter[str] = Counter()
         self.plan: Plan | None = None
-        self.latest = IDS[0]
+        self.recent = ["r0"]
 
     @property
     def running(self) -> Session:
@@ -86,16 +86,22 @@ class EngineMachine(RuleBasedStateMachine):
 
     @rule(length=_fractions, branch=_fractions, more=_fractions, name=_fractions)
     def add(self, length: int, branch: int, more: int, name: int) -> None:
-        """A client sends one of the overlapping prompts, under the first free id."""
+        """A client sends one of the overlapping prompts."""
         plan, prompts = self.drawn, self.drawn.prompts
         tokens = prompts.prompt(
             prompts.lengths[length % len(prompts.lengths)], branch % (len(prompts.branches) + 1)
         )
-        for i in range(len(IDS)):
-            req = IDS[(name + i) % len(IDS)]
+        # More only wait, and make the drain at the end long.
+        for req in self.free_ids(name) if self.running.live < LIVE else ():
             if self.take("add", Add(req, tokens, 1 + more % plan.max_tokens)):
-                self.latest = req
+                self.recent = [*self.recent[1 - LIVE :], req]
                 return
+
+    def free_ids(self, first: int) -> list[str]:
+        """Ids to try for a new request: one never used, or a few, of which ended ones are free."""
+        if self.drawn.reuses_ids:
+            return [f"r{(first + i) % LIVE}" for i in range(LIVE)]
+        return [f"r{self.uses['add']}"]
 
     @rule(length=_fractions, branch=_fractions, more=_fractions, name=_fractions)
     def add_pair(self, length: int, branch: int, more: int, name: int) -> None:
@@ -128,10 +134,10 @@ class EngineMachine(RuleBasedStateMachine):
         name = disturbances[choice % len(disturbances)]
         match name:
             case "abort":
-                self.take(name, Abort(IDS[who % len(IDS)]))
+                self.take(name, Abort(self.recent[who % len(self.recent)]))
             case "abort_latest":
                 # Often before it was ever scheduled.
-                self.take(name, Abort(self.latest))
+                self.take(name, Abort(self.recent[-1]))
             case "forget_on_the_gpu":
                 self.take(name, ResetCache(connector=False, running=False))
             case "preempt_all":

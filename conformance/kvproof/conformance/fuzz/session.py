@@ -7,7 +7,7 @@ from typing import Protocol
 
 from kvproof.conformance.engines.base import Engine, History, Move, Setup, Target
 from kvproof.conformance.monitor.finding import Finding
-from kvproof.conformance.trace.events import AnyEvent, Header
+from kvproof.conformance.trace.events import AnyEvent, Arrive, Finish, Header
 
 
 class Judge(Protocol):
@@ -40,6 +40,7 @@ class Session:
         events: all events up to and including the one that broke an obligation.
         finding: the first broken obligation, after which nothing more is played.
         owners: for each event, the index of the move that caused it.
+        live: how many requests have arrived and not ended.
     """
 
     def __init__(self, target: Target, setup: Setup, make_judge: MakeJudge = monitor) -> None:
@@ -48,6 +49,7 @@ class Session:
         self.moves: list[Move] = []
         self.events: list[AnyEvent] = []
         self.owners: list[int] = []
+        self.live = 0
         self.finding: Finding | None = None
         # An engine may emit while it is being built, before its header can be read.
         self._early: list[AnyEvent] = []
@@ -66,6 +68,7 @@ class Session:
             return
         self.events.append(event)
         self.owners.append(len(self.moves) - 1)
+        self.live += isinstance(event, Arrive) - isinstance(event, Finish)
         self.finding = self._judge.feed(event)
 
     @property

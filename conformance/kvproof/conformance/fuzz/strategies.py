@@ -52,7 +52,8 @@ class Plan(msgspec.Struct, frozen=True):
     """One example: a setup, its prompts, and the swarm, that is, which moves are on and how much.
 
     ``finishes`` are the copy endings that steps choose from (repeats are weights); ``max_tokens``
-    bounds what a request generates; ``disturbances`` are the moves that are no progress.
+    bounds what a request generates; ``disturbances`` are the moves that are no progress;
+    ``reuses_ids`` makes clients use the ids of ended requests again.
     """
 
     setup: Setup
@@ -60,6 +61,7 @@ class Plan(msgspec.Struct, frozen=True):
     finishes: tuple[str, ...]
     max_tokens: int
     disturbances: tuple[str, ...]
+    reuses_ids: bool
 
 
 def _token(position: int, branch: int) -> int:
@@ -155,6 +157,8 @@ def plans(draw: st.DrawFn, supports: Callable[[Setup], str | None]) -> Plan:
         disturbances=tuple(
             draw(st.lists(st.sampled_from(DISTURBANCES), min_size=1, max_size=5, unique=True))
         ),
+        # Loud where it breaks something, so not the rule.
+        reuses_ids=draw(st.sampled_from((False, False, False, True))),
     )
 
 
