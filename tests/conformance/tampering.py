@@ -39,6 +39,22 @@ def with_inserted(events: Events, index: int, event: ev.AnyEvent) -> Events:
     return [*events[:index], event, *events[index:]]
 
 
+def job_of(events: Events, key: str) -> int:
+    """The latest store of ``key``."""
+    (slot,) = {
+        slot
+        for _, e in at(events, ev.PrepareStore)
+        if isinstance(e, ev.PrepareStore)
+        for k, slot in e.accepted
+        if k == key
+    }
+    return max(
+        e.job
+        for _, e in at(events, ev.Issue)
+        if isinstance(e, ev.Issue) and e.kind == "store" and slot in {p.slot for p in e.pieces}
+    )
+
+
 @breaks("S3")
 def a_flush_is_removed(events: Events) -> tuple[Events, int] | None:
     """The worker still waits, but nobody asked for it: the next change of a block is unsafe."""
@@ -61,7 +77,14 @@ def a_flush_is_removed(events: Events) -> tuple[Events, int] | None:
         }
         if not fresh:
             continue
+        loads = {
+            e.job
+            for _, e in at(events[:index], ev.Issue)
+            if isinstance(e, ev.Issue) and e.kind == "load" and blocks & {p.block for p in e.pieces}
+        }
         for later, e in enumerate(shorter[index:], start=index):
+            if isinstance(e, ev.Submit) and e.job in loads:
+                return shorter, later
             if isinstance(e, ev.Zero) and fresh & set(e.leases):
                 return shorter, later
             if isinstance(e, ev.Forward) and e.step == flush.step:
@@ -126,7 +149,10 @@ def a_store_is_completed_twice(events: Events) -> tuple[Events, int] | None:
 def a_store_is_completed_before_its_last_report(events: Events) -> tuple[Events, int] | None:
     for index, e in at(events, ev.CompleteStore):
         assert isinstance(e, ev.CompleteStore)
-        report = max(i for i, _ in at(events[:index], ev.Report))
+        job = job_of(events[:index], e.keys[0])
+        report = max(
+            i for i, r in at(events[:index], ev.Report) if isinstance(r, ev.Report) and r.job == job
+        )
         moved = with_inserted(events[:index] + events[index + 1 :], report, e)
         return moved, report
     return None
