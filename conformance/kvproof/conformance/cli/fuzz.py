@@ -25,9 +25,9 @@ def fuzz(
     max_examples: Annotated[
         int | None, typer.Option("--max-examples", min=1, help="Stop after this many runs.")
     ] = None,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="Folder for the histories that break something.")
-    ] = Path("out/fuzz"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for what is found.")] = Path(
+        "out/fuzz"
+    ),
     allow: Annotated[
         Path | None,
         typer.Option(
@@ -39,7 +39,8 @@ def fuzz(
     """Fuzz a scheduler: drawn configurations, drawn engine moves, judged by the contract.
 
     Ends at the first finding that is not allowed; its history is shrunk and written to --out, for
-    `replay` and as a pytest file. Exit code 0: nothing found. 1: a finding.
+    `replay` and as a pytest file. The campaign's counts go there as well, for `report`. Exit code
+    0: nothing found. 1: a finding.
     """
     if seconds is None and max_examples is None:
         raise UsageError("say when to stop: --time SECONDS, --max-examples N, or both")
@@ -50,6 +51,7 @@ def fuzz(
 
     from kvproof.conformance.cli import console
     from kvproof.conformance.fuzz import campaign
+    from kvproof.conformance.report.evidence import write_campaign
 
     with console.progress("") as advance:
         result = campaign.run(
@@ -61,6 +63,7 @@ def fuzz(
             allow=known,
             progress=lambda now: advance(*_position(now, seconds, max_examples)),
         )
+    write_campaign(out, result)
     if as_json:
         console.print_json(result)
     else:
