@@ -48,6 +48,8 @@ class Breaking(msgspec.Struct, frozen=True):
 
 class Row(msgspec.Struct, frozen=True):
     """One id. ``proved`` and ``generated`` are None where no proof was run or none serves the id;
+    ``invariant`` says whether the contract states one under this id: without, what is proved for
+    the id is that its guards and updates stand where the spec puts them.
     ``guarded`` says whether the contract has a guard of this id that could be asked at all, and
     ``forbidden`` that to be asked is to be broken: its guards forbid a move outright.
     """
@@ -56,6 +58,7 @@ class Row(msgspec.Struct, frozen=True):
     name: str
     sentence: str
     severity: str
+    invariant: bool
     guarded: bool
     forbidden: bool
     proved: Count | None
@@ -107,6 +110,7 @@ def assemble(evidence: Evidence, spec: Proofs | None, text: Proofs | None) -> Le
         for statement in action.body
         if isinstance(statement, ir.Guard)
     ]
+    stated = {invariant.id for invariant in contract().invariants}
     guarded = {guard.id for guard in guards}
     forbidden = guarded - {guard.id for guard in guards if guard.cond != ir.FALSE}
     rows = [
@@ -115,6 +119,7 @@ def assemble(evidence: Evidence, spec: Proofs | None, text: Proofs | None) -> Le
             name=known.name,
             sentence=known.sentence,
             severity=known.severity,
+            invariant=known.id in stated,
             guarded=known.id in guarded,
             forbidden=known.id in forbidden,
             proved=spec.by_id.get(known.id) if spec else None,
@@ -154,6 +159,7 @@ def _other(finding: Finding, cases: Sequence[Case]) -> Row:
         name=f"promise of the {finding.culprit}",
         sentence=finding.sentence,
         severity=finding.severity,
+        invariant=False,
         guarded=True,
         forbidden=False,
         proved=None,

@@ -128,6 +128,7 @@
     ];
     const slider = el("input", { type: "range", min: 0, max: last, value: last, "aria-label": "event" });
     slider.addEventListener("input", () => go(Number(slider.value)));
+    const why = [...root.closest("article").querySelectorAll(".facts")].map((t) => t.cloneNode(true));
     const told = el("output", { "aria-live": "polite" });
     const body = el("tbody");
     // A text begins in its lane and may run on over the lanes to its right, which are empty.
@@ -189,7 +190,7 @@
         el("p", { class: "told" }, frame.text),
         el("p", { class: "where" }, `event ${frame.index}, step ${frame.step}, ` +
           (frame.rank < 0 ? "scheduler side" : `rank ${frame.rank}`) + `, ${frame.kind}`),
-        ...(broken ? [el("p", { class: "stamp" }, `${breaks} breaks here`)] : []),
+        ...(broken ? [el("p", { class: "stamp" }, `${breaks} breaks here`), ...why] : []),
         ...list("Moves of the reference", frame.moves.map((move, i) =>
           el("li", { class: broken && i === frame.moves.length - 1 ? "stop" : undefined }, move)),
           frame.moves_left_out),
