@@ -77,6 +77,32 @@ def test_the_same_store_without_the_flush_is_overwritten() -> None:
     assert s.verdict() == ("S3", forward)
 
 
+def test_a_store_may_be_flushed_again_before_the_worker_has_come_to_the_first_flush() -> None:
+    """Asynchronous scheduling on 0.21.0: steps 2 and 3 both flush the store; step 2 waits for it."""
+    s = Story()
+    blocks = s.compute_prompt("a#0", tokens(0, 8), first_block=1)
+    keys = s.offer(1, "a#0", blocks)
+    s.idle()
+    s.finish("a#0", *blocks)
+    s.arrive("b#0", tokens(50, 8))
+    s.lease("b#0", 0, blocks[0])
+    s.flush(1)
+    first = s.schedule(("b#0", 0, 4, []))
+    s.lease("b#0", 1, blocks[1])
+    s.flush(1)
+    second = s.schedule(("b#0", 4, 8, [300]))
+    for step, plan in ((3, first), (4, second)):
+        s.launch(step=step)
+        if step == 3:
+            s.submit(1)
+            s.done(1)
+        s.wait(1)
+        s.forward(plan, step=step)
+    s.report(1)
+    s.complete_store(*keys)
+    assert s.verdict() is None
+
+
 def test_a_store_may_be_made_before_the_forward_that_computes_its_last_tokens() -> None:
     s = Story()
     s.arrive("a#0", tokens(0, 8))

@@ -95,7 +95,7 @@ class Contract:
         self.job_epoch: dict[Job, int] = {}
         # the step whose metadata carries it (S2)
         self.job_step: dict[Job, int] = {}
-        # the latest step that flushes it (S3)
+        # the first step that flushes it (S3)
         self.flush_at: dict[Job, int] = {}
         # what it copies (S4)
         self.pieces: Relation[Job, Piece] = Relation()
@@ -632,8 +632,13 @@ class Contract:
         self.cover[p_place] = p
 
     def flush(self, j: Job) -> None:
-        """[scheduler] The workers are told to wait for a job before this step changes any block."""
-        self.flush_at[j] = self.now
+        """[scheduler] The workers are told to wait for a job before this step changes any block.
+
+        With asynchronous scheduling the next step may flush it again before a worker has come to
+        this one: what counts is the first.
+        """
+        if not (j in self.flush_at):
+            self.flush_at[j] = self.now
 
     def crash(self) -> None:
         """[scheduler] A call into the scheduler or a worker raised."""

@@ -162,8 +162,12 @@ class JobMoves(Views):
 
     @action(by="scheduler")
     def flush(self, j: Expr[Job]) -> None:
-        """The workers are told to wait for a job before this step changes any block."""
-        self.flush_at[j] = self.now.value
+        """The workers are told to wait for a job before this step changes any block.
+
+        With asynchronous scheduling the next step may flush it again before a worker has come to
+        this one: what counts is the first.
+        """
+        self.flush_at.put(j, self.now.value, when=negate(self.flush_at.has(j)))
 
     @action(by="scheduler")
     def crash(self) -> None:

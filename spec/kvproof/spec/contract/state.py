@@ -82,7 +82,7 @@ class State(MachineSpec):
     load = relation1(Job, "is a load", "S10")
     job_epoch = map1(Job, int, "the epoch in which it was prepared", "P5")
     job_step = map1(Job, int, "the step whose metadata carries it", "S2")
-    flush_at = map1(Job, int, "the latest step that flushes it", "S3")
+    flush_at = map1(Job, int, "the first step that flushes it", "S3")
     pieces = relation2(Job, Piece, "what it copies", "S4")
     pending = relation2(Job, Worker, "issued, and the worker's copy has not ended", "S6")
     unreported = relation2(Job, Worker, "issued, and the worker has not reported its end", "P4")
