@@ -102,6 +102,19 @@ class _Search:
             )
         return changed
 
+    def prefill_instead(self) -> bool:
+        """Steps that only generate tokens go when the prompt brings these tokens instead."""
+        changed = False
+        index = 0
+        while index < len(self.best.moves):
+            if isinstance(self.best.moves[index], Add):
+                for candidate in simpler.prefilled(self.best.moves, index):
+                    if self.accept_moves(candidate):
+                        changed = True
+                        break
+            index += 1
+        return changed
+
     def plainer_moves(self) -> bool:
         changed = False
         index = 0
@@ -172,6 +185,7 @@ def shrink(
     passes: tuple[Callable[[], bool], ...] = (
         search.drop_moves,
         search.drop_requests,
+        search.prefill_instead,
         search.plainer_setup,
         search.shorter_prompts,
         search.plainer_moves,

@@ -99,6 +99,31 @@ def _below(value: int, least: int) -> Iterator[int]:
         gap //= 2
 
 
+def prefilled(history_moves: tuple[Move, ...], index: int) -> Iterator[tuple[Move, ...]]:
+    """Move lists in which the request added at ``index`` brings tokens that it generated before.
+
+    One step goes for each token, most first; the step that admits the request stays.
+    """
+    add = history_moves[index]
+    assert isinstance(add, Add)
+    steps = [n for n, m in enumerate(history_moves) if n > index and isinstance(m, Step)]
+    for count in _halves(min(len(steps) - 1, add.max_tokens - 1)):
+        more = tuple(n % 5 for n in range(count))
+        longer = msgspec.structs.replace(
+            add, tokens=add.tokens + more, max_tokens=add.max_tokens - count
+        )
+        gone = set(steps[1 : 1 + count])
+        yield tuple(
+            longer if n == index else move for n, move in enumerate(history_moves) if n not in gone
+        )
+
+
+def _halves(value: int) -> Iterator[int]:
+    while value > 0:
+        yield value
+        value //= 2
+
+
 def common_cuts(history_moves: tuple[Move, ...]) -> Iterator[tuple[Move, ...]]:
     """Move lists whose prompts all lost the same stretch, so that overlaps stay overlaps."""
     longest = max((len(m.tokens) for m in history_moves if isinstance(m, Add)), default=0)
