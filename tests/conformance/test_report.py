@@ -155,7 +155,6 @@ def test_proofs_are_counted_by_id_and_nothing_is_lost() -> None:
     assert made.unproved == [("two", "unknown")]
 
 
-@pytest.mark.slow
 def test_the_ledger_counts_what_the_prover_proves(
     kvproof: Kvproof, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
