@@ -29,6 +29,7 @@ class Features(msgspec.Struct, frozen=True):
             needs groups of one block size.
         chunked_local: chunked local attention groups are accepted.
         recurrent: the core accepts external tokens for recurrent groups.
+        recurrent_in_batch: a recurrent block must fit into one step's tokens.
         retention_interval: where sparse retention of the prefix cache is set: "config",
             "environment", or "" when it does not exist.
         copier_submits: the copier has ``submit_store`` and ``submit_load``; otherwise
@@ -49,6 +50,7 @@ class Features(msgspec.Struct, frozen=True):
     chunk_in_blocks: bool
     chunked_local: bool
     recurrent: bool
+    recurrent_in_batch: bool
     retention_interval: str
     copier_submits: bool
     copier_swallows: bool
@@ -81,6 +83,8 @@ def detect(release: Release) -> Features:
         chunk_in_blocks="blocks_per_chunk" in scheduler_source,
         chunked_local=hasattr(release.offload_scheduler, "ChunkedLocalAttentionSpec"),
         recurrent="External KV connector is not verified" not in split,
+        recurrent_in_batch="In Mamba cache align mode, block_size "
+        in inspect.getsource(release.config.VllmConfig),
         retention_interval=_retention(release),
         copier_submits=submits,
         copier_swallows=not submits,

@@ -10,6 +10,7 @@ def refusal(setup: Setup, features: Features) -> str | None:
     """None, or one line saying why this release cannot run ``setup``."""
     sizes = {group.tokens_per_block for group in setup.groups}
     kinds = {group.kind for group in setup.groups}
+    recurrent = {group.tokens_per_block for group in setup.groups if group.kind == "recurrent"}
     unknown = kinds - {"full", "window", "chunked", "recurrent"}
     reasons = [
         (not setup.groups, "a setup needs at least one group"),
@@ -21,6 +22,11 @@ def refusal(setup: Setup, features: Features) -> str | None:
         (
             "recurrent" in kinds and not setup.prefix_caching,
             "recurrent states are kept at block ends only with the prefix cache on",
+        ),
+        (len(recurrent) > 1, "recurrent groups need one block size"),
+        (
+            features.recurrent_in_batch and max(recurrent, default=0) > setup.max_batch_tokens,
+            "a recurrent block must fit into one step here",
         ),
         (
             "chunked" in kinds and not features.chunked_local,
