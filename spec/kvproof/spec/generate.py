@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from importlib.util import find_spec
 from pathlib import Path
 
 from kvproof.spec import ir
@@ -29,10 +30,11 @@ from kvproof.model.relation import ANY, EACH, Relation
 
 
 def reference_path() -> Path:
-    """Where the committed reference lies."""
-    import kvproof.model
-
-    return Path(next(iter(kvproof.model.__path__))) / "contract.py"
+    """Where the committed reference lies: found by name, for spec/ imports nothing of model/."""
+    found = find_spec("kvproof.model")
+    if found is None or not found.submodule_search_locations:
+        raise FileNotFoundError("kvproof.model is not installed")
+    return Path(found.submodule_search_locations[0]) / "contract.py"
 
 
 def render(machine: ir.Machine | None = None) -> str:

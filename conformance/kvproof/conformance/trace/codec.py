@@ -78,4 +78,6 @@ def _events(path: Path, lines: list[bytes]) -> Iterator[AnyEvent]:
         try:
             yield _decode_event.decode(line)
         except msgspec.DecodeError as error:
-            raise UsageError(f"{path}:{number}: not an event that this kvproof knows: {error}") from None
+            raise UsageError(
+                f"{path}:{number}: not an event that this kvproof knows: {error}"
+            ) from None
