@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -18,6 +19,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from kvproof.conformance.engines.base import History, Target
 from kvproof.conformance.fuzz import outputs
 from kvproof.conformance.fuzz.machine import EngineMachine, machine_for
+from kvproof.conformance.fuzz.repeatable import without_local_constants
 from kvproof.conformance.fuzz.session import MakeJudge, Session, monitor
 from kvproof.conformance.fuzz.shrink import DEFAULT_REPLAYS, shrink
 from kvproof.conformance.fuzz.strategies import DISTURBANCES
@@ -213,7 +215,5 @@ def _generate(target: Target, number: int, make_judge: MakeJudge, ledger: _Ledge
         suppress_health_check=list(HealthCheck),
         verbosity=Verbosity.quiet,
     )
-    try:
+    with suppress(_Over), without_local_constants():
         run_state_machine_as_test(machine, settings=chosen)
-    except _Over:
-        return
