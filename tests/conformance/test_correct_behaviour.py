@@ -78,7 +78,7 @@ def test_the_same_store_without_the_flush_is_overwritten() -> None:
 
 
 def test_a_store_may_be_flushed_again_before_the_worker_has_come_to_the_first_flush() -> None:
-    """Asynchronous scheduling on 0.21.0: steps 2 and 3 both flush the store; step 2 waits for it."""
+    """Asynchronous scheduling: two steps flush the store, and the first one waits for it."""
     s = Story()
     blocks = s.compute_prompt("a#0", tokens(0, 8), first_block=1)
     keys = s.offer(1, "a#0", blocks)

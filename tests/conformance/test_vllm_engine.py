@@ -93,7 +93,7 @@ def test_the_scripted_workload_drains_without_a_finding(seen: dict[str, Any], va
     assert run["residues"] == [0] * 5
     if (seen["release"], variant) == ("0.26.0", "ahead"):
         # This core admits a recurrent request at the full-attention hit, where no state is.
-        assert run["finding"] == "S14"
+        assert run["finding"] == "A-attend"
     else:
         assert run["finding"] is None
 

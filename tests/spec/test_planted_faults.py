@@ -30,7 +30,7 @@ FAULTS = [
     ("evict", "S7", "step/evict/answers_and_pins_name_readable_chunks"),
     ("admit", "S8", "step/admit/slots_match_keys"),
     ("report", "P4", "step/report/only_issued_jobs_are_under_way"),
-    ("attend", "S14", "conclude/attend/2"),
+    ("attend", "S14", "conclude/attend/4"),
 ]
 
 

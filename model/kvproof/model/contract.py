@@ -802,25 +802,28 @@ class Contract:
         """[engine] A forward reads content ``c`` from lease ``l``, as its request's position
         demands.
 
-        A recurrent state that is advanced in place is read from the lease that this very step has
-        replaced: then nothing else may have changed the block yet.
+        That there is a lease to read at all is the engine's promise; that what lies there is right
+        is the scheduler's as well. A recurrent state that is advanced in place is read from the
+        lease that this very step has replaced: then nothing else may have changed the block yet.
         """
         l_block = self.lease_block[l]
-        if not (not ((l in self.superseded_at) and (self.superseded_at[l] < self.at[w]))):
+        if not (l in self.handed_at):
             raise Broken("assume", "", "attend", 0, (w, l, c))
+        if not (not ((l in self.superseded_at) and (self.superseded_at[l] < self.at[w]))):
+            raise Broken("assume", "", "attend", 1, (w, l, c))
         if not ((l, w, c) in self.settled):
-            raise Broken("oblige", "S14", "attend", 1, (w, l, c))
+            raise Broken("oblige", "S14", "attend", 2, (w, l, c))
         if not (
             (((l_block, w) in self.owner) and (self.owner[l_block, w] == l))
             if ((l in self.superseded_at) and (self.superseded_at[l] <= self.at[w]))
             else True
         ):
-            raise Broken("oblige", "S14", "attend", 2, (w, l, c))
+            raise Broken("oblige", "S14", "attend", 3, (w, l, c))
         if not (
             ((l, w, c) in self.written)
             and (((l_block, w) in self.owner) and (self.owner[l_block, w] == l))
         ):
-            raise Broken("conclude", "S14", "attend", 3, (w, l, c))
+            raise Broken("conclude", "S14", "attend", 4, (w, l, c))
 
     def settle(self, p: Piece) -> None:
         """[scheduler] The engine is told that a load ended well and takes one of its pieces for

@@ -1,8 +1,8 @@
 """The reference's text, read back into the intermediate form.
 
 Only the shapes that the generator writes are understood; anything else is an error that names the
-line. Proving the result takes the generator out of the trust base, and the tracer as far as the
-actions' updates go; what is expected of the text (invariants, guards, effects) still comes from the spec.
+line. Proving the result takes the generator out of the trust base, and the tracer as far as updates
+go; what is expected of the text (invariants, guards, effects) still comes from the spec.
 """
 
 from __future__ import annotations

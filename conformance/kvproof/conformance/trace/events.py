@@ -8,14 +8,14 @@ worker-copier
     submit, wait, done and report, per worker.
 
 Every event carries ``step`` and ``rank``. ``step`` numbers scheduling windows: window *n* runs from
-the end of ``schedule()`` *n - 1* to the end of ``schedule()`` *n*, so a block freed while the output
-of step *n - 1* is processed is given up in window *n*. Worker events carry the step that the worker
-executes. ``rank`` is the worker's rank, or ``SCHEDULER_RANK`` for everything that happens in the
-engine's process.
+the end of ``schedule()`` *n - 1* to the end of ``schedule()`` *n*, so a block that is freed while
+the output of step *n - 1* is processed is given up in window *n*. Worker events carry the step that
+the worker executes. ``rank`` is the worker's rank, or ``SCHEDULER_RANK`` for all that happens
+in the engine's process.
 
 Field conventions: ``req`` names one incarnation of a request id (``"<id>#<life>"``); ``lease`` is a
-fresh number per hand-out of a block; ``key`` is ``"<block hash in hex>:<group>"``; token positions are
-half-open ranges ``[start, end)``; block 0 is the null block, never leased.
+fresh number per hand-out of a block; ``key`` is ``"<block hash in hex>:<group>"``; token positions
+are half-open ranges ``[start, end)``; block 0 is the null block, never leased.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Hashed(Event, frozen=True, tag="hashed"):
 
 
 class Finish(Event, frozen=True, tag="finish"):
-    """The engine ends a request (stop, length, abort). Its blocks are given up by ``Free`` events."""
+    """The engine ends a request (stop, length, abort). ``Free`` events give its blocks up."""
 
     req: str
     status: str
@@ -157,7 +157,7 @@ class Launch(Event, frozen=True, tag="launch"):
 
 
 class Forward(Event, frozen=True, tag="forward"):
-    """The worker's forward of this step: writes the slots of its tokens, reads what they attend to."""
+    """The worker's forward: writes the slots of its tokens, reads what they attend to."""
 
     computing: list[Computing]
 
@@ -190,7 +190,7 @@ class Reset(Event, frozen=True, tag="reset"):
 
 
 class Drained(Event, frozen=True, tag="drained"):
-    """No request is left, every job has ended. ``residue`` counts what the scheduler still keeps."""
+    """No request is left, every job has ended. ``residue``: what the scheduler still keeps."""
 
     residue: dict[str, int]
 

@@ -156,9 +156,11 @@ class EngineMoves(Views):
     def attend(self, w: Expr[Worker], l: Expr[Lease], c: Expr[Content]) -> None:
         """A forward reads content ``c`` from lease ``l``, as its request's position demands.
 
-        A recurrent state that is advanced in place is read from the lease that this very step has
-        replaced: then nothing else may have changed the block yet.
+        That there is a lease to read at all is the engine's promise; that what lies there is right
+        is the scheduler's as well. A recurrent state that is advanced in place is read from the
+        lease that this very step has replaced: then nothing else may have changed the block yet.
         """
+        assume(self.handed_at.has(l))
         assume(negate(both(self.superseded_at.has(l), self.superseded_at[l] < self.at[w])))
         oblige("S14", self.settled[l, w, c])
         oblige("S14", implies(self.over(w, l), self.owns(w, l)))
