@@ -14,7 +14,7 @@ def test_every_obligation_on_the_spec_is_proved() -> None:
     assert [r for r in results if r.status != "proved"] == []
     assert Counter(r.kind for r in results) == {
         "initial": 35,
-        "defined": 79,
+        "defined": 78,
         "faithful": 41,
         "conclude": 10,
         "step": 211,
