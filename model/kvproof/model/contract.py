@@ -583,8 +583,8 @@ class Contract:
         """[scheduler] One piece of a store: from a lease of the request to a place of a residency
         it makes.
 
-        A lease that the request does not hold is no fault by itself when its bytes are the right
-        ones on every worker already (another request with the same prefix computed them).
+        A lease that the request does not hold is no fault by itself when its bytes are there, on
+        every worker, and are the right ones (another request with the same prefix computed them).
         """
         p_job = self.piece_job[p]
         p_place = self.piece_place[p]
@@ -592,6 +592,7 @@ class Contract:
         p_place_residency = self.place_residency[p_place]
         p_job_request = self.job_request[p_job]
         p_place_content = self.place_content[p_place]
+        p_lease_block = self.lease_block[p_lease]
         if not ((p_job in self.store) and (self.job_step[p_job] == self.now)):
             raise Broken("assume", "", "plan_store", 0, (p,))
         if not (self.submitted.none(p_job, EACH) and self.started.none(p, EACH)):
@@ -612,12 +613,30 @@ class Contract:
                 ((p_job_request, p_lease) in self.given_up_at)
                 and (self.given_up_at[p_job_request, p_lease] == self.now)
             )
-            or all((p_lease, w, p_place_content) in self.written for w in self.workers)
+            or all(
+                (
+                    ((p_lease, w, p_place_content) in self.written)
+                    and (
+                        ((p_lease_block, w) in self.owner)
+                        and (self.owner[p_lease_block, w] == p_lease)
+                    )
+                )
+                for w in self.workers
+            )
         ):
             raise Broken("oblige", "S1", "plan_store", 5, (p,))
         if not (
             (self.lease_position[p_lease] == self.place_position[p_place])
-            or all((p_lease, w, p_place_content) in self.written for w in self.workers)
+            or all(
+                (
+                    ((p_lease, w, p_place_content) in self.written)
+                    and (
+                        ((p_lease_block, w) in self.owner)
+                        and (self.owner[p_lease_block, w] == p_lease)
+                    )
+                )
+                for w in self.workers
+            )
         ):
             raise Broken("oblige", "S4", "plan_store", 6, (p,))
         if not (p_lease in self.handed_at):
@@ -626,7 +645,7 @@ class Contract:
             raise Broken("oblige", "S4", "plan_store", 8, (p,))
         self.pieces.add(p_job, p)
         for worker in self.workers:
-            self.reading.add(self.lease_block[p_lease], worker, p_job, p_lease)
+            self.reading.add(p_lease_block, worker, p_job, p_lease)
         for worker in self.workers:
             self.using.add(self.residency_slot[p_place_residency], worker, p_job, p_place_residency)
         self.cover[p_place] = p

@@ -128,15 +128,17 @@ class JobMoves(Views):
     def plan_store(self, p: Expr[Piece]) -> None:
         """One piece of a store: from a lease of the request to a place of a residency it makes.
 
-        A lease that the request does not hold is no fault by itself when its bytes are the right
-        ones on every worker already (another request with the same prefix computed them).
+        A lease that the request does not hold is no fault by itself when its bytes are there, on
+        every worker, and are the right ones (another request with the same prefix computed them).
         """
         j = self.piece_job[p]
         l = self.piece_lease[p]
         y = self.piece_place[p]
         x = self.place_residency[y]
         r = self.job_request[j]
-        same_bytes = forall(Worker, lambda w: self.written[l, w, self.place_content[y]])
+        same_bytes = forall(
+            Worker, lambda w: both(self.written[l, w, self.place_content[y]], self.owns(w, l))
+        )
         assume(both(self.store[j], self.job_step[j] == self.now.value))
         assume(both(none(self.submitted.match(j, EACH)), none(self.started.match(p, EACH))))
         assume(none(self.landed.match(p, EACH)))
