@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -84,6 +85,10 @@ def _prove_chunk(generated: bool, indices: list[int], timeout_ms: int) -> list[O
     return [prove_one(every[i], timeout_ms) for i in indices]
 
 
+def _leave_interrupts_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def prove_all(
     generated: bool = False,
     jobs: int = 2,
@@ -113,8 +118,12 @@ def prove_all(
         for chunk in chunks:
             take(_prove_chunk(generated, chunk, timeout_ms))
     else:
-        with ProcessPoolExecutor(jobs) as pool:
+        pool = ProcessPoolExecutor(jobs, initializer=_leave_interrupts_to_the_parent)
+        try:
             tasks = [pool.submit(_prove_chunk, generated, c, timeout_ms) for c in chunks]
             for task in as_completed(tasks):
                 take(task.result())
+        finally:
+            # After an interrupt nobody wants what is still queued.
+            pool.shutdown(wait=False, cancel_futures=True)
     return [results[o.name] for o in _all(generated)]

@@ -35,9 +35,7 @@ class Facts:
 
     def show(self, sort: str, value: int) -> str:
         """An element as its trace called it."""
-        if sort in ("Int", "Bool"):
-            return str(value)
-        return self.world.names.show(sort, value)
+        return self.world.show(sort, value)
 
     # --- evaluation ---
 

@@ -76,6 +76,7 @@ class World:
         self.computed: set[Request] = set()
         self.ended_in: dict[Request, int] = {}
         self.reused: set[Request] = set()
+        self._said: dict[Content, str] = {}
         self._positions: dict[Position, tuple[int, int]] = {}
         self._read_at: dict[tuple[Request, Block, Position], Lease] = {}
         for rank in range(header.num_workers):
@@ -245,6 +246,14 @@ class World:
 
     # --- tokens ---
 
+    def show(self, sort: str, value: int) -> str:
+        """An element as the trace called it; a content as a prefix of the request it came from."""
+        if sort in ("Int", "Bool"):
+            return str(value)
+        if sort == "Content":
+            return self._said.get(Content(value), f"content {value}")
+        return self.names.show(sort, value)
+
     def tokens(self, r: Request, start: int, tokens: list[int]) -> bool:
         """Tokens ``start, …`` of a request are known; False if they contradict others."""
         marks = self.marks[r]
@@ -255,6 +264,7 @@ class World:
             mark = self.contents.child(marks[index], token)
             if index + 1 == len(marks):
                 marks.append(mark)
+                self._said.setdefault(mark, f"{self.names.show('Request', r)}[:{index + 1}]")
             elif marks[index + 1] != mark:
                 return False
         return True
