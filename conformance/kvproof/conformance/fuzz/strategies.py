@@ -123,6 +123,17 @@ def blocks_for(setup: Setup, tokens: int) -> int:
     return needed
 
 
+def longest_chunk(setup: Setup) -> int:
+    """Tokens of the largest chunk."""
+    return setup.blocks_per_chunk * max(group.tokens_per_block for group in setup.groups)
+
+
+def chunks_for(setup: Setup, tokens: int) -> int:
+    """Chunks of the tier that so many tokens fill in all groups together, at least one."""
+    filled = (tokens // (group.tokens_per_block * setup.blocks_per_chunk) for group in setup.groups)
+    return max(1, sum(filled))
+
+
 @st.composite
 def plans(draw: st.DrawFn, supports: Callable[[Setup], str | None]) -> Plan:
     """A plan whose setup ``supports`` has no objection to."""
@@ -132,22 +143,32 @@ def plans(draw: st.DrawFn, supports: Callable[[Setup], str | None]) -> Plan:
         groups=groups,
         blocks_per_chunk=draw(st.sampled_from((1, 1, 2, 4))),
         num_gpu_blocks=512,
-        num_slots=draw(st.one_of(st.integers(1, 8), st.sampled_from((16, 64)))),
         max_batch_tokens=draw(st.sampled_from((largest, 2 * largest + 1, 16, 64))),
         max_running=draw(st.integers(2, 4)),
         num_workers=draw(st.sampled_from((1, 1, 1, 2))),
         asynchronous=draw(st.booleans()),
         prompt_only=draw(st.sampled_from((False, False, True))),
+        prefix_caching=draw(st.sampled_from((True, True, True, False))),
         retention_interval=draw(st.sampled_from((None, 0))),
         kv_role=draw(st.sampled_from(("kv_both", "kv_both", "kv_producer"))),
     )
     setup = supported(setup, supports)
     max_tokens = draw(st.sampled_from((1, 4, 12, 24, 40)))
-    some = draw(st.lists(st.sampled_from(lengths(setup)), min_size=2, max_size=5, unique=True))
+    tried = lengths(setup)
+    some = draw(st.lists(st.sampled_from(tried), min_size=1, max_size=4, unique=True))
+    # One that fills chunks in every group: shorter prompts alone would never be loaded.
+    some.append(draw(st.sampled_from([n for n in tried if n > longest_chunk(setup)] or tried)))
     branches = draw(st.lists(st.sampled_from(some), min_size=0, max_size=2, unique=True))
     spare = draw(st.one_of(st.integers(0, 4), st.integers(0, 16)))
+    full_tier = chunks_for(setup, max(some))
     setup = msgspec.structs.replace(
-        setup, num_gpu_blocks=blocks_for(setup, max(some) + max_tokens) + spare
+        setup,
+        num_gpu_blocks=blocks_for(setup, max(some) + max_tokens) + spare,
+        num_slots=draw(
+            st.one_of(
+                st.integers(1, 8), st.integers(full_tier, full_tier + 8), st.just(2 * full_tier)
+            )
+        ),
     )
     return Plan(
         setup=setup,
@@ -168,6 +189,7 @@ _PLAINER: Sequence[tuple[str, object]] = (
     ("blocks_per_chunk", 1),
     ("num_workers", 1),
     ("asynchronous", False),
+    ("prefix_caching", True),
     ("kv_role", "kv_both"),
 )
 
