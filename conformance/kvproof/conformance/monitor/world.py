@@ -251,7 +251,8 @@ class World:
         if sort in ("Int", "Bool"):
             return str(value)
         if sort == "Content":
-            return self._said.get(Content(value), f"content {value}")
+            unknown = f"content {value}" if value >= 0 else "unknown content"
+            return self._said.get(Content(value), unknown)
         return self.names.show(sort, value)
 
     def tokens(self, r: Request, start: int, tokens: list[int]) -> bool:

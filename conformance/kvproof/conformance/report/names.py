@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from kvproof.conformance.monitor.world import World
-from kvproof.model.contract import Content
 from kvproof.spec.contract import contract
 
 
@@ -12,15 +11,10 @@ class Shown:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self._contents: dict[int, str] = {}
 
     def element(self, sort: str, number: int | bool) -> str:
         """One element; a content is ``a#0[:4]``, the first four tokens of that request."""
-        if sort in ("Int", "Bool"):
-            return str(number)
-        if sort == "Content":
-            return self._content(Content(number))
-        return self.world.names.show(sort, number)
+        return self.world.show(sort, number)
 
     def move(self, action: str, params: tuple[int, ...]) -> str:
         """A move with its parameters."""
@@ -36,16 +30,3 @@ class Shown:
     def value(self, field: str, value: int | bool) -> str:
         """What a map or scalar holds."""
         return self.element(contract().fields[field].value, value)
-
-    def _content(self, content: Content) -> str:
-        if content in self._contents:
-            return self._contents[content]
-        if content < 0:
-            return "unknown content"
-        depth = self.world.contents.depth(content)
-        for request, marks in self.world.marks.items():
-            if depth < len(marks) and marks[depth] == content:
-                name = f"{self.world.names.show('Request', request)}[:{depth}]"
-                self._contents[content] = name
-                return name
-        return f"content {content}"
