@@ -42,11 +42,9 @@ RESULT = CampaignResult(
     steps=345,
     events=6789,
     seconds=1.5,
-    finding=None,
-    history=None,
-    files=[],
+    found=[],
     allowed={},
-    replays=0,
+    again={},
     coverage=Coverage(rules={}, events={}, reference={"guard S3": 41, "guard S5": 0}, never=["x"]),
 )
 

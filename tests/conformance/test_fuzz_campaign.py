@@ -24,6 +24,7 @@ def run(
     max_examples: int | None = 400,
     seconds: float | None = None,
     allow: frozenset[campaign.Signature] = frozenset(),
+    stop_at: int | None = None,
 ) -> campaign.CampaignResult:
     return campaign.run(
         ToyTarget(),
@@ -33,21 +34,41 @@ def run(
         out=out,
         allow=allow,
         make_judge=RaisedIsWrong,
+        stop_at=stop_at,
     )
 
 
 def without_clock(result: campaign.CampaignResult) -> object:
-    return msgspec.structs.replace(result, seconds=0.0, files=[Path(f).name for f in result.files])
+    found = [
+        msgspec.structs.replace(f, seconds=0.0, files=[Path(file).name for file in f.files])
+        for f in result.found
+    ]
+    return msgspec.structs.replace(result, seconds=0.0, found=found)
+
+
+def the_one(result: campaign.CampaignResult) -> campaign.Found:
+    (found,) = result.found
+    return found
 
 
 def test_the_planted_fault_is_found_and_shrunk(tmp_path: Path) -> None:
     result = run(tmp_path)
-    assert result.finding is not None
-    assert result.finding.signature() == PLANTED
-    assert result.findings == [result.finding]
-    assert result.history is not None
-    assert len(result.history.moves) == 4
-    assert result.examples < 400
+    found = the_one(result)
+    assert found.finding.signature() == PLANTED
+    assert len(found.history.moves) == 4
+    assert 1 <= found.example < 400
+
+
+def test_a_finding_ends_its_example_and_not_the_campaign(tmp_path: Path) -> None:
+    result = run(tmp_path)
+    assert result.examples == 400
+    assert result.again[" ".join(PLANTED)] > 0
+
+
+def test_a_campaign_can_stop_at_its_first_finding(tmp_path: Path) -> None:
+    result = run(tmp_path, stop_at=1)
+    assert result.examples == the_one(result).example
+    assert result.again == {}
 
 
 def test_the_same_seed_gives_the_same_result_and_another_seed_other_examples(
@@ -60,10 +81,10 @@ def test_the_same_seed_gives_the_same_result_and_another_seed_other_examples(
 
 def test_an_allowed_finding_ends_its_example_and_is_counted(tmp_path: Path) -> None:
     result = run(tmp_path, allow=frozenset({PLANTED}))
-    assert result.finding is None
+    assert result.found == []
     assert result.examples == 400
     assert result.allowed.keys() == {" ".join(PLANTED)}
-    assert result.files == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_time_cuts_a_campaign_off(tmp_path: Path) -> None:
@@ -85,7 +106,7 @@ def test_coverage_tells_what_happened_and_what_never_did(tmp_path: Path) -> None
 
 
 def test_what_is_written_can_be_read_back_and_replays(tmp_path: Path) -> None:
-    result = run(tmp_path)
+    result = the_one(run(tmp_path))
     files = {"".join(Path(f).suffixes): Path(f) for f in result.files}
     assert files.keys() == {".jsonl", ".history.json", ".finding.json", ".txt", ".py"}
 
@@ -113,8 +134,7 @@ def test_what_is_written_can_be_read_back_and_replays(tmp_path: Path) -> None:
 
 
 def test_a_history_that_the_target_cannot_run_is_a_usage_error(tmp_path: Path) -> None:
-    history = run(tmp_path).history
-    assert history is not None
+    history = the_one(run(tmp_path)).history
     group = msgspec.structs.replace(history.setup.groups[0], kind="recurrent")
     setup = msgspec.structs.replace(history.setup, groups=(group,))
     with pytest.raises(UsageError, match="recurrent"):

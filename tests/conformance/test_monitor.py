@@ -275,6 +275,24 @@ def test_p13_an_incarnation_does_not_come_back() -> None:
     assert (finding.id, finding.culprit) == ("A-arrive", "engine")
 
 
+@pytest.mark.parametrize(
+    ("deferred", "alive", "id"),
+    [(True, True, "L1"), (False, False, "L2"), (False, True, "A-stall")],
+)
+def test_l1_l2_who_keeps_the_engine_from_coming_to_rest(
+    deferred: bool, alive: bool, id: str
+) -> None:
+    s = Story()
+    s.arrive("a#0", tokens(0, 4))
+    s.ask("a#0")
+    if deferred:
+        s.emit(ev.Answer(s.step, S, "a#0", None, False))
+    if not alive:
+        s.finish("a#0")
+    s.emit(ev.Stalled(s.step, S, ["a#0"] if alive else []))
+    assert s.verdict() == (id, s.last())
+
+
 def test_a_finding_tells_the_facts_that_differ() -> None:
     s = Story()
     blocks = s.compute_prompt("a#0", tokens(0, 8), first_block=1)

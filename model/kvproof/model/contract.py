@@ -147,6 +147,8 @@ class Contract:
         self.slot_owner: dict[tuple[Slot, Worker], Residency] = {}
         # a load reads it: it must stay (S7)
         self.pinned: Relation[Residency, Job] = Relation()
+        # its latest lookup was put off (L1)
+        self.deferred: set[Request] = set()
         # a hit of the request's latest lookup (S5)
         self.answered: Relation[Request, Residency] = Relation()
 
@@ -457,6 +459,13 @@ class Contract:
         if not (r in self.alive):
             raise Broken("assume", "", "ask", 0, (r,))
         self.answered.discard(r, ANY)
+        self.deferred.discard(r)
+
+    def defer(self, r: Request) -> None:
+        """[scheduler] The scheduler puts an answer off: the engine is to ask again later."""
+        if not (r in self.alive):
+            raise Broken("assume", "", "defer", 0, (r,))
+        self.deferred.add(r)
 
     def hit(self, r: Request, x: Residency) -> None:
         """[scheduler] A lookup finds a key readable."""
@@ -664,6 +673,21 @@ class Contract:
         if not False:
             raise Broken("oblige", "P11", "crash", 0, ())
 
+    def stall(self) -> None:
+        """[engine] Every copy ends at once, and still the engine does not come to rest.
+
+        The scheduler is at fault when a lookup stays put off with nothing left to wait for, or when
+        it keeps an engine without requests stepping; otherwise the engine itself is stuck.
+        """
+        if not self.pending.none(EACH, EACH):
+            raise Broken("assume", "", "stall", 0, ())
+        if not (not self.deferred):
+            raise Broken("oblige", "L1", "stall", 1, ())
+        if not (not (not self.alive)):
+            raise Broken("oblige", "L2", "stall", 2, ())
+        if not False:
+            raise Broken("assume", "", "stall", 3, ())
+
     def drained(self, residue: int) -> None:
         """[scheduler] Nothing is left to do; ``residue`` counts what the scheduler still keeps."""
         if not self.unreported.none(EACH, EACH):
@@ -688,12 +712,14 @@ class Contract:
         self.alive.discard(r)
         self.ended.add(r)
         self.answered.discard(r, ANY)
+        self.deferred.discard(r)
 
     def preempt(self, r: Request) -> None:
         """[engine] A running request is put back; nothing that it was answered counts any more."""
         if not (r in self.alive):
             raise Broken("assume", "", "preempt", 0, (r,))
         self.answered.discard(r, ANY)
+        self.deferred.discard(r)
 
     def lease(self, r: Request, l: Lease) -> None:
         """[engine] A block that nobody holds is handed out for one position of one request."""

@@ -117,6 +117,17 @@ CONTRACT = {
             "incarnations-are-distinct",
             "A request id that is used again starts a life of its own.",
         ),
+        Id(
+            "L1",
+            "deferral-ends",
+            "A lookup that is put off is answered for good once nothing is left to wait for.",
+        ),
+        Id(
+            "L2",
+            "idle-drains",
+            "With no request left, the engine is kept stepping until the jobs are over, and no"
+            " longer.",
+        ),
     )
 }
 

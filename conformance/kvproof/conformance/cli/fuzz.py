@@ -12,7 +12,7 @@ from kvproof.conformance.cli.targets import open_target
 from kvproof.conformance.errors import EXIT_FINDING, EXIT_HOLDS, UsageError
 
 if TYPE_CHECKING:
-    from kvproof.conformance.fuzz.campaign import CampaignProgress, CampaignResult
+    from kvproof.conformance.fuzz.campaign import CampaignProgress, CampaignResult, Found
 
 
 def fuzz(
@@ -34,13 +34,16 @@ def fuzz(
             "--allow", help="Known findings to pass over: one `ID ACTION [WHERE]` a line."
         ),
     ] = None,
+    stop_at: Annotated[
+        int | None, typer.Option("--stop-at", min=1, help="Stop after this many distinct findings.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Fuzz a scheduler: drawn configurations, drawn engine moves, judged by the contract.
 
-    Ends at the first finding that is not allowed; its history is shrunk and written to --out, for
-    `replay` and as a pytest file. The campaign's counts go there as well, for `report`. Exit code
-    0: nothing found. 1: a finding.
+    Goes on until the budget is spent. Each distinct finding that is not allowed is shrunk and
+    written to --out at once, for `replay` and as a pytest file; the campaign's counts go there as
+    well, for `report`. Exit code 0: nothing found. 1: a finding.
     """
     if seconds is None and max_examples is None:
         raise UsageError("say when to stop: --time SECONDS, --max-examples N, or both")
@@ -61,6 +64,7 @@ def fuzz(
             max_examples=max_examples,
             out=out,
             allow=known,
+            stop_at=stop_at,
             progress=lambda now: advance(*_position(now, seconds, max_examples)),
         )
     write_campaign(out, result)
@@ -68,7 +72,7 @@ def fuzz(
         console.print_json(result)
     else:
         _print(result)
-    raise typer.Exit(EXIT_FINDING if result.finding else EXIT_HOLDS)
+    raise typer.Exit(EXIT_FINDING if result.found else EXIT_HOLDS)
 
 
 def _position(
@@ -89,17 +93,59 @@ def _print(result: CampaignResult) -> None:
         print(f"passed over, as allowed: {signature} ({count} times)")
     if result.coverage.never:
         print(f"never happened: {', '.join(result.coverage.never)}")
-    if result.finding is None:
+    for number, found in enumerate(result.found, start=1):
+        _print_found(number, found)
+    if result.found:
+        _print_summary(result)
+    else:
         print("nothing found")
-        return
-    files = [Path(file) for file in result.files]
-    print(f"\na finding, shrunk in {result.replays} replays:\n")
+
+
+def _print_found(number: int, found: Found) -> None:
+    files = [Path(file) for file in found.files]
+    print(
+        f"\nfinding {number}: run {found.example}, after {found.seconds:.1f} s, "
+        f"shrunk in {found.replays} replays\n"
+    )
     print("\n".join(file.read_text(encoding="utf-8") for file in files if file.suffix == ".txt"))
     for file in files:
         print(file)
     for file in files:
         if file.name.endswith(".history.json"):
             print(f"\nagain: kvproof replay {file}")
+
+
+def _print_summary(result: CampaignResult) -> None:
+    from rich.table import Table
+
+    from kvproof.conformance.cli import console
+
+    table = Table(
+        "finding",
+        "explained by",
+        "culprit",
+        "where",
+        "run",
+        "moves",
+        "again",
+        box=None,
+        pad_edge=False,
+    )
+    for found in result.found:
+        finding = found.finding
+        signature = " ".join(finding.signature()).rstrip()
+        where = finding.facts.get("where", finding.action).rpartition("/")[2]
+        table.add_row(
+            finding.id,
+            finding.explained_by or "",
+            finding.culprit,
+            where,
+            str(found.example),
+            str(len(found.history.moves)),
+            str(result.again.get(signature, 0)),
+        )
+    print()
+    console.output().print(table)
 
 
 def read_allowed(path: Path) -> frozenset[tuple[str, str, str]]:

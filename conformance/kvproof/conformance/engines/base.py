@@ -81,7 +81,10 @@ class ResetCache(
 
 
 class Drain(msgspec.Struct, frozen=True, tag="drain", tag_field="move", forbid_unknown_fields=True):
-    """Step until no request and no job is left (every copy succeeds), then check for residue."""
+    """Step until no request and no job is left (every copy succeeds), then check for residue.
+
+    An engine that does not come to rest says so with a ``Stalled`` event.
+    """
 
 
 Move = Add | Step | Abort | ResetCache | Drain

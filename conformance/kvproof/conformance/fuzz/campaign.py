@@ -1,7 +1,8 @@
-"""A campaign: examples until a budget is spent or something breaks, and what is left behind.
+"""A campaign: examples until a budget is spent, and every distinct finding that they make.
 
-The same seed gives the same examples and, when ``max_examples`` bounds the campaign, the same
-result; ``seconds`` only cuts off.
+A finding ends its example, not the campaign: it is shrunk and written at once, and later examples
+that end the same way are counted, so that a loud fault does not hide the rest. The same seed gives
+the same examples and findings in the same order; ``seconds`` only cuts off.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from kvproof.conformance.fuzz import outputs
 from kvproof.conformance.fuzz.machine import EngineMachine, machine_for
 from kvproof.conformance.fuzz.repeatable import without_local_constants
 from kvproof.conformance.fuzz.session import MakeJudge, Session, monitor
-from kvproof.conformance.fuzz.shrink import DEFAULT_REPLAYS, shrink
+from kvproof.conformance.fuzz.shrink import DEFAULT_REPLAYS, Shrunk, shrink
 from kvproof.conformance.fuzz.strategies import DISTURBANCES
 from kvproof.conformance.monitor.finding import Finding
 
@@ -54,10 +55,26 @@ class Coverage(msgspec.Struct, frozen=True):
     never: list[str]
 
 
-class CampaignResult(msgspec.Struct, frozen=True):
-    """The outcome. ``steps`` counts moves, ``allowed`` counts findings passed over, by signature.
+class Found(msgspec.Struct, frozen=True):
+    """One distinct finding, shrunk.
 
-    ``replays`` is what shrinking took; ``files`` are the paths written for the finding.
+    ``example`` is the number of the example that made it first, counted from 1; ``seconds`` is when
+    that was, on the campaign's clock; ``replays`` is what shrinking took; ``files`` are the paths
+    written.
+    """
+
+    finding: Finding
+    history: History
+    files: list[str]
+    example: int
+    seconds: float
+    replays: int
+
+
+class CampaignResult(msgspec.Struct, frozen=True):
+    """The outcome. ``steps`` counts moves; ``seconds`` leaves out the first start and shrinking.
+
+    ``allowed`` counts findings passed over, ``again`` those made before, both by signature.
     """
 
     target: str
@@ -66,17 +83,10 @@ class CampaignResult(msgspec.Struct, frozen=True):
     steps: int
     events: int
     seconds: float
-    finding: Finding | None
-    history: History | None
-    files: list[str]
+    found: list[Found]
     allowed: dict[str, int]
-    replays: int
+    again: dict[str, int]
     coverage: Coverage
-
-    @property
-    def findings(self) -> list[Finding]:
-        """The finding as a list: empty or of one."""
-        return [] if self.finding is None else [self.finding]
 
 
 class _Over(BaseException):
@@ -84,28 +94,36 @@ class _Over(BaseException):
 
 
 class _Ledger:
-    """Counts of a campaign in progress, and its end when a budget is spent or something breaks."""
+    """Counts of a campaign in progress, and its end when a budget is spent."""
 
     def __init__(
         self,
         max_examples: int | None,
         seconds: float | None,
         allow: frozenset[Signature],
+        stop_at: int | None,
+        work_out: Callable[[Session], tuple[Shrunk, list[Path]]],
         progress: Callable[[CampaignProgress], None] | None,
     ) -> None:
-        self.started = time.monotonic()
+        # The clock starts with the end of the first example: an engine's first start takes long.
+        self.started: float | None = None
         self.max_examples, self.seconds = max_examples, seconds
+        self.stop_at, self.work_out = stop_at, work_out
         self.allow, self.progress = allow, progress
         self.examples = self.steps = self.events = 0
         self.rules: Counter[str] = Counter(dict.fromkeys(_RULES, 0))
         self.kinds: Counter[str] = Counter()
         self.reference: Counter[str] = Counter()
         self.allowed: Counter[str] = Counter()
-        self.broken: Session | None = None
+        self.again: Counter[str] = Counter()
+        self.seen: set[Signature] = set()
+        self.found: list[Found] = []
 
     def ended(self, machine: EngineMachine) -> None:
         """Take one example's counts; raises ``_Over`` when it was the last one."""
         session = machine.running
+        if self.started is None:
+            self.started = time.monotonic()
         self.examples += 1
         self.steps += len(session.moves)
         self.events += len(session.events)
@@ -113,17 +131,45 @@ class _Ledger:
         self.kinds.update(type(event).__name__ for event in session.events)
         self.reference.update(session.coverage())
         if session.finding is not None:
-            if session.finding.signature() not in self.allow:
-                self.broken = session
-                raise _Over
-            self.allowed[" ".join(session.finding.signature()).rstrip()] += 1
+            self._take(session, session.finding.signature())
         self.report("fuzzing")
-        spent = self.max_examples is not None and self.examples >= self.max_examples
-        if spent or (self.seconds is not None and self.elapsed() >= self.seconds):
+        spent = (
+            (self.stop_at is not None and len(self.found) >= self.stop_at)
+            or (self.max_examples is not None and self.examples >= self.max_examples)
+            or (self.seconds is not None and self.elapsed() >= self.seconds)
+        )
+        if spent:
             raise _Over
 
+    def _take(self, session: Session, signature: Signature) -> None:
+        """A finding: passed over, counted, or new."""
+        name = " ".join(signature).rstrip()
+        if signature in self.allow:
+            self.allowed[name] += 1
+            return
+        if signature in self.seen:
+            self.again[name] += 1
+            return
+        self.seen.add(signature)
+        at, began = self.elapsed(), time.monotonic()
+        self.report("shrinking")
+        shrunk, files = self.work_out(session)
+        assert self.started is not None
+        self.started += time.monotonic() - began
+        self.found.append(
+            Found(
+                finding=shrunk.finding,
+                history=shrunk.history,
+                files=[str(path) for path in files],
+                example=self.examples,
+                seconds=round(at, 3),
+                replays=shrunk.replays,
+            )
+        )
+
     def elapsed(self) -> float:
-        return time.monotonic() - self.started
+        """Seconds since the first example ended, shrinking not counted."""
+        return 0.0 if self.started is None else time.monotonic() - self.started
 
     def report(self, phase: str) -> None:
         if self.progress is not None:
@@ -155,35 +201,34 @@ def run(
     progress: Callable[[CampaignProgress], None] | None = None,
     make_judge: MakeJudge = monitor,
     max_replays: int = DEFAULT_REPLAYS,
+    stop_at: int | None = None,
 ) -> CampaignResult:
-    """Fuzz ``target`` until the first finding that is not allowed, or until the budget is spent.
+    """Fuzz ``target`` until the budget is spent, or ``stop_at`` distinct findings are made.
 
     Args:
         target: whom to fuzz.
         seed: decides what is drawn.
         seconds: stop generating after this long; None for no limit. Shrinking comes on top.
         max_examples: stop after this many examples; None for no limit.
-        out: folder for the finding's files.
+        out: folder for the files of each finding.
         allow: signatures of known findings; they end their example, not the campaign.
         progress: told where the campaign stands, after each example.
         make_judge: builds the judge of a run; the reference machine unless a test says otherwise.
-        max_replays: the bound on replays of shrinking.
+        max_replays: the bound on replays of shrinking, for each finding.
+        stop_at: stop after this many distinct findings; None for all that the budget allows.
 
     Raises:
         ValueError: neither ``seconds`` nor ``max_examples`` bounds the campaign.
     """
     if seconds is None and max_examples is None:
         raise ValueError("a campaign needs a bound: seconds, max_examples, or both")
-    ledger = _Ledger(max_examples, seconds, allow, progress)
+
+    def work_out(session: Session) -> tuple[Shrunk, list[Path]]:
+        shrunk = shrink(target, session, make_judge=make_judge, max_replays=max_replays)
+        return shrunk, outputs.write(out, target, shrunk.history, make_judge)
+
+    ledger = _Ledger(max_examples, seconds, allow, stop_at, work_out, progress)
     _generate(target, seed, make_judge, ledger)
-    finding = history = None
-    files: list[Path] = []
-    replays = 0
-    if ledger.broken is not None:
-        ledger.report("shrinking")
-        shrunk = shrink(target, ledger.broken, make_judge=make_judge, max_replays=max_replays)
-        finding, history, replays = shrunk.finding, shrunk.history, shrunk.replays
-        files = outputs.write(out, target, history, make_judge)
     return CampaignResult(
         target=target.name,
         seed=seed,
@@ -191,11 +236,9 @@ def run(
         steps=ledger.steps,
         events=ledger.events,
         seconds=round(ledger.elapsed(), 3),
-        finding=finding,
-        history=history,
-        files=[str(path) for path in files],
+        found=ledger.found,
         allowed=dict(sorted(ledger.allowed.items())),
-        replays=replays,
+        again=dict(sorted(ledger.again.items())),
         coverage=ledger.coverage(),
     )
 

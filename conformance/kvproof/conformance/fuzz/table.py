@@ -115,6 +115,8 @@ def columns(told: list[ev.AnyEvent]) -> tuple[str, str, str, str]:
                 requests.append(f"{req} {'deferred' if tokens is None else f'hits {tokens}'}")
             case ev.Reset():
                 requests.append("reset")
+            case ev.Stalled(reqs=reqs):
+                requests.append(f"does not come to rest: {', '.join(reqs) or 'no request is left'}")
             case ev.Raised(call=call, exception=exception):
                 requests.append(f"{call} raises {exception}")
             case ev.Lease(req=req, group=group, block=block, position=position):

@@ -34,6 +34,10 @@ class JobReaders:
     def _ask(self, event: ev.Ask) -> Iterator[Move]:
         yield "ask", (self.world.request(event.req),)
 
+    def _answer(self, event: ev.Answer) -> Iterator[Move]:
+        if event.tokens is None:
+            yield "defer", (self.world.request(event.req),)
+
     def _probe(self, event: ev.Probe) -> Iterator[Move]:
         if event.result == "hit":
             yield "hit", (self.world.request(event.req), self.world.residency(event.key))

@@ -46,7 +46,9 @@ class Mapping(JobReaders):
             ev.Reset: self._reset,
             ev.TierReset: self._reset,
             ev.Drained: self._drained,
+            ev.Stalled: self._stalled,
             ev.Raised: self._raised,
+            ev.Answer: self._answer,
             ev.Ask: self._ask,
             ev.Probe: self._probe,
             ev.PrepareStore: self._prepare_store,
@@ -210,6 +212,9 @@ class Mapping(JobReaders):
 
     def _drained(self, event: ev.Drained) -> Iterator[Move]:
         yield "drained", (sum(event.residue.values()),)
+
+    def _stalled(self, event: ev.Stalled) -> Iterator[Move]:
+        yield "stall", ()
 
     def _raised(self, event: ev.Raised) -> Iterator[Move]:
         yield "crash", ()

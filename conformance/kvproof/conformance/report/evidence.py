@@ -54,6 +54,12 @@ class CampaignCoverage(msgspec.Struct, frozen=True):
     never: list[str] = []
 
 
+class CampaignFound(msgspec.Struct, frozen=True):
+    """What the ledger needs of one distinct finding of a campaign."""
+
+    finding: Finding
+
+
 class Campaign(msgspec.Struct, frozen=True):
     """A fuzzing campaign as its ``*.campaign.json`` tells it.
 
@@ -67,7 +73,7 @@ class Campaign(msgspec.Struct, frozen=True):
     steps: int
     events: int
     seconds: float
-    finding: Finding | None = None
+    found: list[CampaignFound] = []
     allowed: dict[str, int] = {}
     coverage: CampaignCoverage = CampaignCoverage()
 

@@ -43,6 +43,8 @@ def _request(event: ev.AnyEvent) -> str | None:
         case ev.Drained(residue=residue):
             left = ", ".join(f"{n} {what}" for what, n in residue.items() if n)
             return f"drained; left: {left or 'nothing'}"
+        case ev.Stalled(reqs=reqs):
+            return f"the engine does not come to rest; left: {', '.join(reqs) or 'no request'}"
         case ev.Raised(call=call, exception=exception):
             return f"{call} raises {exception}"
         case ev.Ask(req=req, computed=computed):

@@ -195,6 +195,15 @@ class Drained(Event, frozen=True, tag="drained"):
     residue: dict[str, int]
 
 
+class Stalled(Event, frozen=True, tag="stalled"):
+    """The engine was stepped for long while every copy ended at once, and did not come to rest.
+
+    ``reqs`` are the requests that have not ended.
+    """
+
+    reqs: list[str]
+
+
 class Raised(Event, frozen=True, tag="raised"):
     """A call into the scheduler or the worker raised. ``where`` is ``file:line`` in the release."""
 
@@ -362,6 +371,7 @@ AnyEvent = (
     | Received
     | Reset
     | Drained
+    | Stalled
     | Raised
     | Ask
     | Answer

@@ -33,6 +33,13 @@ class JobMoves(Views):
         """The engine asks anew what can be loaded; earlier hits count no more."""
         assume(self.alive[r])
         self.answered.discard(r, ANY)
+        self.deferred.discard(r)
+
+    @action(by="scheduler")
+    def defer(self, r: Expr[Request]) -> None:
+        """The scheduler puts an answer off: the engine is to ask again later."""
+        assume(self.alive[r])
+        self.deferred.add(r)
 
     @action(by="scheduler")
     def hit(self, r: Expr[Request], x: Expr[Residency]) -> None:
@@ -175,6 +182,18 @@ class JobMoves(Views):
     def crash(self) -> None:
         """A call into the scheduler or a worker raised."""
         oblige("P11", NEVER)
+
+    @action(by="engine")
+    def stall(self) -> None:
+        """Every copy ends at once, and still the engine does not come to rest.
+
+        The scheduler is at fault when a lookup stays put off with nothing left to wait for, or when
+        it keeps an engine without requests stepping; otherwise the engine itself is stuck.
+        """
+        assume(none(self.pending.match(EACH, EACH)))
+        oblige("L1", none(self.deferred.match(EACH)))
+        oblige("L2", negate(none(self.alive.match(EACH))))
+        assume(NEVER)
 
     @action(by="scheduler")
     def drained(self, residue: Int) -> None:

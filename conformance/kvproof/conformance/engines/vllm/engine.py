@@ -36,6 +36,7 @@ from kvproof.conformance.trace.events import (
     Drained,
     Raised,
     Scheduled,
+    Stalled,
 )
 
 DRAIN_STEPS = 500
@@ -208,7 +209,9 @@ class VllmEngine:
             if self.crashed:
                 return True
         else:
-            self._raised("drain", "stuck: the engine still has work", "", None)
+            self.crashed = True
+            waiting = [self._recorder.of_id(id) for id in scheduler.requests]
+            self._emit(Stalled(self._recorder.step, SCHEDULER_RANK, sorted(waiting)))
             return True
         if not self._features.drains_itself:
             for _ in range(IDLE_STEPS):

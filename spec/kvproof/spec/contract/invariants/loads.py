@@ -29,6 +29,11 @@ class LoadInvariants(Views):
             ),
         )
 
+    @invariant("L1")
+    def only_the_living_wait(self) -> Bool:
+        """A request whose lookup was put off has not ended."""
+        return forall(Request, lambda r: implies(self.deferred[r], self.alive[r]))
+
     @invariant("P12")
     def pins_have_a_live_load(self) -> Bool:
         """A pin belongs to a load of this epoch."""
