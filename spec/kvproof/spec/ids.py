@@ -135,7 +135,8 @@ EXPLANATIONS = {
     "M1": "a request was given blocks to load while a job of its own was still in flight",
     "M2": "the scheduler's tables named a job from before a reset",
     "M3": "the record of which blocks pending stores read was not what the stores read",
-    "P7": "something was offered for storing beyond what was allocated",
+    "M5": "a request that was preempted in this step was given a load in it",
+    "P7": "something was offered for storing that was never, or is no longer, allocated",
     "P13": "a request id was used again before its former life was worked off",
     "P10": "a reset came while the last one was not yet worked off",
 }

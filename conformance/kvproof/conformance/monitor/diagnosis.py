@@ -6,12 +6,17 @@ raised, never off the text of the exception.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from kvproof.conformance.monitor.world import World
 from kvproof.conformance.trace.events import Raised
-from kvproof.model.contract import Request
+from kvproof.model.contract import Request, Residency
+
+Accepted = Mapping[Request, list[list[Residency]]]
+"""Chunks that the tier has accepted and that no job carries yet, by request and call."""
 
 
-def explain(world: World, event: Raised) -> str | None:
+def explain(world: World, event: Raised, accepted: Accepted) -> str | None:
     """The id that explains ``event``, or None when the state looks innocent."""
     reference = world.reference
     if "reset" in event.call:
@@ -22,7 +27,11 @@ def explain(world: World, event: Raised) -> str | None:
         return "M2"
     if _loads_while_busy(world, event):
         return "M1"
+    if any(world.preempted_in.get(r) == reference.now for r in _being_given_loads(world)):
+        return "M5"
     if any(_just_ended(world, r) and r not in world.computed for r in reference.ended):
+        return "P7"
+    if any(_has_gaps(world, r, x) for r, calls in accepted.items() for c in calls for x in c):
         return "P7"
     if "output" in event.call:
         return "M3"
@@ -33,10 +42,24 @@ def _just_ended(world: World, r: Request) -> bool:
     return world.ended_in.get(r) == world.reference.now
 
 
+def _being_given_loads(world: World) -> set[Request]:
+    """Requests for which a load was prepared that the workers have not got yet."""
+    reference = world.reference
+    return {reference.job_request[j] for j in reference.load if j not in reference.job_step}
+
+
+def _has_gaps(world: World, r: Request, x: Residency) -> bool:
+    """Whether the request's table lacks a block of an accepted chunk."""
+    return any(
+        not world.lists(r, world.reference.place_position[world.place(x, offset)])
+        for offset in range(world.header.blocks_per_chunk)
+    )
+
+
 def _loads_while_busy(world: World, event: Raised) -> bool:
     """Whether a request is being given blocks to load while a store of its own is under way."""
     reference = world.reference
-    asking = {reference.job_request[j] for j in reference.load if j not in reference.job_step}
+    asking = _being_given_loads(world)
     if event.req is not None and ("alloc" in event.call or "matched" in event.call):
         asking.add(world.request(event.req))
     return any(

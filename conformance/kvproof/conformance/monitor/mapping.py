@@ -105,7 +105,9 @@ class Mapping(JobReaders):
         yield "finish", (r,)
 
     def _preempt(self, event: ev.Preempt) -> Iterator[Move]:
-        yield "preempt", (self.world.request(event.req),)
+        r = self.world.request(event.req)
+        self.world.preempted_in[r] = self.world.reference.now
+        yield "preempt", (r,)
 
     def _lease(self, event: ev.Lease) -> Iterator[Move]:
         r = self.world.request(event.req)

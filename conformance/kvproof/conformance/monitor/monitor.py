@@ -74,7 +74,7 @@ class Monitor:
         facts = {}
         explained_by = None
         if isinstance(event, Raised):
-            explained_by = explain(self.world, event)
+            explained_by = explain(self.world, event, self.mapping.accepted)
             facts = {"call": event.call, "exception": event.exception, "where": event.where}
             if event.req:
                 facts["request"] = event.req

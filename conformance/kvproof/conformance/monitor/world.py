@@ -76,6 +76,7 @@ class World:
         self.computed: set[Request] = set()
         self.ended_in: dict[Request, int] = {}
         self.reused: set[Request] = set()
+        self.preempted_in: dict[Request, int] = {}
         self._said: dict[Content, str] = {}
         self._positions: dict[Position, tuple[int, int]] = {}
         self._read_at: dict[tuple[Request, Block, Position], Lease] = {}
@@ -125,6 +126,11 @@ class World:
         table = self.tables.get(r, {}).get(group, {})
         if table.get(index) == lease:
             del table[index]
+
+    def lists(self, r: Request, position: Position) -> bool:
+        """Whether the request's table has a block at a position."""
+        group, index = self._positions.get(position, (-1, -1))
+        return index in self.tables.get(r, {}).get(group, {})
 
     def meant(self, r: Request, block: int, position: Position) -> Lease:
         """The lease that a job of ``r`` means when it names ``block`` for ``position``.
