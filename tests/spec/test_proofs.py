@@ -17,7 +17,7 @@ def test_every_obligation_on_the_spec_is_proved() -> None:
         "defined": 80,
         "faithful": 43,
         "conclude": 10,
-        "step": 216,
+        "step": 217,
         "effect": 98,
     }
 

@@ -147,8 +147,8 @@ class Contract:
         self.slot_owner: dict[tuple[Slot, Worker], Residency] = {}
         # a load reads it: it must stay (S7)
         self.pinned: Relation[Residency, Job] = Relation()
-        # its latest lookup was put off (L1)
-        self.deferred: set[Request] = set()
+        # its latest lookup was put off, in this window (L1)
+        self.deferred: Relation[Request, int] = Relation()
         # a hit of the request's latest lookup (S5)
         self.answered: Relation[Request, Residency] = Relation()
 
@@ -459,13 +459,13 @@ class Contract:
         if not (r in self.alive):
             raise Broken("assume", "", "ask", 0, (r,))
         self.answered.discard(r, ANY)
-        self.deferred.discard(r)
+        self.deferred.discard(r, ANY)
 
     def defer(self, r: Request) -> None:
         """[scheduler] The scheduler puts an answer off: the engine is to ask again later."""
         if not (r in self.alive):
             raise Broken("assume", "", "defer", 0, (r,))
-        self.deferred.add(r)
+        self.deferred.add(r, self.now)
 
     def hit(self, r: Request, x: Residency) -> None:
         """[scheduler] A lookup finds a key readable."""
@@ -676,12 +676,13 @@ class Contract:
     def stall(self) -> None:
         """[engine] Every copy ends at once, and still the engine does not come to rest.
 
-        The scheduler is at fault when a lookup stays put off with nothing left to wait for, or when
-        it keeps an engine without requests stepping; otherwise the engine itself is stuck.
+        The scheduler is at fault when it still puts a lookup off with nothing left to wait for, or
+        when it keeps an engine without requests stepping; otherwise the engine itself is stuck (a
+        request that it does not ask about any more is not put off by the scheduler).
         """
         if not self.pending.none(EACH, EACH):
             raise Broken("assume", "", "stall", 0, ())
-        if not (not self.deferred):
+        if not all((n + 1) < self.now for r, n in self.deferred.match(EACH, EACH)):
             raise Broken("oblige", "L1", "stall", 1, ())
         if not (not (not self.alive)):
             raise Broken("oblige", "L2", "stall", 2, ())
@@ -712,14 +713,14 @@ class Contract:
         self.alive.discard(r)
         self.ended.add(r)
         self.answered.discard(r, ANY)
-        self.deferred.discard(r)
+        self.deferred.discard(r, ANY)
 
     def preempt(self, r: Request) -> None:
         """[engine] A running request is put back; nothing that it was answered counts any more."""
         if not (r in self.alive):
             raise Broken("assume", "", "preempt", 0, (r,))
         self.answered.discard(r, ANY)
-        self.deferred.discard(r)
+        self.deferred.discard(r, ANY)
 
     def lease(self, r: Request, l: Lease) -> None:
         """[engine] A block that nobody holds is handed out for one position of one request."""

@@ -41,14 +41,14 @@ class EngineMoves(Views):
         self.alive.discard(r)
         self.ended.add(r)
         self.answered.discard(r, ANY)
-        self.deferred.discard(r)
+        self.deferred.discard(r, ANY)
 
     @action(by="engine")
     def preempt(self, r: Expr[Request]) -> None:
         """A running request is put back; nothing that it was answered counts any more."""
         assume(self.alive[r])
         self.answered.discard(r, ANY)
-        self.deferred.discard(r)
+        self.deferred.discard(r, ANY)
 
     # --- leases ---
 

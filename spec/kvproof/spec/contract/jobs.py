@@ -33,13 +33,13 @@ class JobMoves(Views):
         """The engine asks anew what can be loaded; earlier hits count no more."""
         assume(self.alive[r])
         self.answered.discard(r, ANY)
-        self.deferred.discard(r)
+        self.deferred.discard(r, ANY)
 
     @action(by="scheduler")
     def defer(self, r: Expr[Request]) -> None:
         """The scheduler puts an answer off: the engine is to ask again later."""
         assume(self.alive[r])
-        self.deferred.add(r)
+        self.deferred.add(r, self.now.value)
 
     @action(by="scheduler")
     def hit(self, r: Expr[Request], x: Expr[Residency]) -> None:
@@ -187,11 +187,15 @@ class JobMoves(Views):
     def stall(self) -> None:
         """Every copy ends at once, and still the engine does not come to rest.
 
-        The scheduler is at fault when a lookup stays put off with nothing left to wait for, or when
-        it keeps an engine without requests stepping; otherwise the engine itself is stuck.
+        The scheduler is at fault when it still puts a lookup off with nothing left to wait for, or
+        when it keeps an engine without requests stepping; otherwise the engine itself is stuck (a
+        request that it does not ask about any more is not put off by the scheduler).
         """
         assume(none(self.pending.match(EACH, EACH)))
-        oblige("L1", none(self.deferred.match(EACH)))
+        oblige(
+            "L1",
+            every(self.deferred.match(EACH, EACH), lambda r, n: n + 1 < self.now.value),
+        )
         oblige("L2", negate(none(self.alive.match(EACH))))
         assume(NEVER)
 

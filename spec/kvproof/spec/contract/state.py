@@ -116,5 +116,5 @@ class State(MachineSpec):
     placed = relation2(Place, Worker, "holds the bytes that its key and offset name", "S10")
     slot_owner = map2(Slot, Worker, Residency, "the residency whose store last wrote it", "S7")
     pinned = relation2(Residency, Job, "a load reads it: it must stay", "S7")
-    deferred = relation1(Request, "its latest lookup was put off", "L1")
+    deferred = relation2(Request, int, "its latest lookup was put off, in this window", "L1")
     answered = relation2(Request, Residency, "a hit of the request's latest lookup", "S5")

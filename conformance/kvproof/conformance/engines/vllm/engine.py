@@ -130,7 +130,9 @@ class VllmEngine:
     # --- moves -----------------------------------------------------------------------------------
 
     def _add(self, move: Add) -> bool:
-        if move.req in self._scheduler.requests or not fits(self._setup, move):
+        # A step in flight answers by id: the core would give its token to the id's next life.
+        in_flight = any(move.req in batch.samples for batch in self._queue)
+        if move.req in self._scheduler.requests or in_flight or not fits(self._setup, move):
             return False
         release = self._release
         request = call(

@@ -31,8 +31,12 @@ class LoadInvariants(Views):
 
     @invariant("L1")
     def only_the_living_wait(self) -> Bool:
-        """A request whose lookup was put off has not ended."""
-        return forall(Request, lambda r: implies(self.deferred[r], self.alive[r]))
+        """A request whose lookup was put off has not ended, and was asked about by now."""
+        return forall(
+            Request,
+            int,
+            lambda r, n: implies(self.deferred[r, n], both(self.alive[r], n <= self.now.value)),
+        )
 
     @invariant("P12")
     def pins_have_a_live_load(self) -> Bool:
