@@ -230,6 +230,7 @@ def test_s14_the_engine_was_told_of_more_tokens_than_were_loaded() -> None:
     s.ask("b#0", *keys)
     for position in range(3):
         s.lease("b#0", position, 5 + position)
+    s.emit(ev.Allocated(s.step, S, "b#0", 8))
     s.prepare_load("b#0", keys[0])
     s.issue(2, "load", "b#0", (0, 5, 0, 0))
     s.idle()
@@ -240,6 +241,19 @@ def test_s14_the_engine_was_told_of_more_tokens_than_were_loaded() -> None:
     s.received("b#0")
     s.run(("b#0", 8, 9, [300]))
     assert s.verdict() == ("S14", s.last())
+
+
+def test_s14_what_nobody_answered_for_is_the_engine_s_own_promise() -> None:
+    """The core of 0.26.0 admits a recurrent request where no state is; the answer was 0."""
+    s = Story()
+    s.arrive("b#0", tokens(0, 9))
+    for position in range(3):
+        s.lease("b#0", position, 5 + position)
+    s.emit(ev.Allocated(s.step, S, "b#0", 0))
+    s.run(("b#0", 8, 9, [300]))
+    finding = s.finding()
+    assert finding is not None
+    assert (finding.id, finding.culprit) == ("A-attend", "engine")
 
 
 def test_p5_a_late_completion_after_a_reset_changes_the_tier() -> None:

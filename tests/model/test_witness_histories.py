@@ -97,6 +97,8 @@ def test_a_chunk_is_loaded_and_its_pin_goes() -> None:
     s = Scene()
     s.stored()
     p = s.issued_load()
+    s.expect(Lease(11))
+    assert s.reference.expected == {Lease(11)}
     assert set(s.reference.pinned) == {(1, 101)}
     assert set(s.reference.incoming) == {(11, 101)}
     s.carried_out(p)

@@ -81,6 +81,8 @@ class Contract:
         self.holds: Relation[Request, Lease] = Relation()
         # the window in which the request let go of it (S1)
         self.given_up_at: dict[tuple[Request, Lease], int] = {}
+        # lies in the range that the scheduler answered for and the engine took (S14)
+        self.expected: set[Lease] = set()
         # the engine may let a forward read this content there (S14)
         self.settled: Relation[Lease, Worker, Content] = Relation()
         # the lease's slots up to this content's last token hold it (S2)
@@ -765,6 +767,12 @@ class Contract:
         self.holds.discard(r, l)
         self.given_up_at[r, l] = self.now
 
+    def expect(self, l: Lease) -> None:
+        """[engine] The engine takes an answer: a load is to bring what this lease holds."""
+        if not (l in self.handed_at):
+            raise Broken("assume", "", "expect", 0, (l,))
+        self.expected.add(l)
+
     def close_window(self) -> None:
         """[engine] ``schedule()`` ends; what comes now belongs to the next window."""
         self.now = self.now + 1
@@ -831,15 +839,17 @@ class Contract:
             and (self.superseded_at[source] <= self.at[w])
         )):
             raise Broken("assume", "", "copy_slot", 4, (w, source, l, c))
+        if not (((source, w, c) in self.settled) or (source in self.expected)):
+            raise Broken("assume", "", "copy_slot", 5, (w, source, l, c))
         if not ((source, w, c) in self.settled):
-            raise Broken("oblige", "S14", "copy_slot", 5, (w, source, l, c))
+            raise Broken("oblige", "S14", "copy_slot", 6, (w, source, l, c))
         if not (
             ((source, w, c) in self.written)
             and (((source_block, w) in self.owner) and (self.owner[source_block, w] == source))
         ):
-            raise Broken("conclude", "S14", "copy_slot", 6, (w, source, l, c))
+            raise Broken("conclude", "S14", "copy_slot", 7, (w, source, l, c))
         if not (not (source_block == l_block)):
-            raise Broken("assume", "", "copy_slot", 7, (w, source, l, c))
+            raise Broken("assume", "", "copy_slot", 8, (w, source, l, c))
         self.owner[l_block, w] = l
         self.written.add(l, w, c)
         self.settled.add(l, w, c)
@@ -848,12 +858,12 @@ class Contract:
         """[engine] A forward reads content ``c`` from lease ``l``, as its request's position
         demands.
 
-        That there is a lease to read at all is the engine's promise; that what lies there is right
-        is the scheduler's as well. A recurrent state that is advanced in place is read from the
-        lease that this very step has replaced: then nothing else may have changed the block yet.
+        What the engine computed itself is its own promise; what lies in the range that was
+        answered for is the scheduler's. A recurrent state that is advanced in place is read from
+        the lease that this very step has replaced: nothing else may have changed the block yet.
         """
         l_block = self.lease_block[l]
-        if not (l in self.handed_at):
+        if not (((l, w, c) in self.settled) or (l in self.expected)):
             raise Broken("assume", "", "attend", 0, (w, l, c))
         if not (not ((l in self.superseded_at) and (self.superseded_at[l] < self.at[w]))):
             raise Broken("assume", "", "attend", 1, (w, l, c))

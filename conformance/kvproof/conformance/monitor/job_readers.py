@@ -21,6 +21,7 @@ class JobReaders:
 
     def __init__(self, world: World) -> None:
         self.world = world
+        self.asked_from: dict[Request, int] = {}
         self.jobs: dict[int, Job] = {}
         self.pieces: dict[Job, list[Piece]] = {}
         self.keys: dict[Job, list[str]] = {}
@@ -32,7 +33,9 @@ class JobReaders:
     # --- lookups and the tier ---
 
     def _ask(self, event: ev.Ask) -> Iterator[Move]:
-        yield "ask", (self.world.request(event.req),)
+        r = self.world.request(event.req)
+        self.asked_from[r] = event.computed
+        yield "ask", (r,)
 
     def _answer(self, event: ev.Answer) -> Iterator[Move]:
         if event.tokens is None:

@@ -37,6 +37,7 @@ class Mapping(JobReaders):
             ev.Lease: self._lease,
             ev.Share: self._share,
             ev.Free: self._free,
+            ev.Allocated: self._allocated,
             ev.Scheduled: self._scheduled,
             ev.Launch: self._launch,
             ev.Forward: self._forward,
@@ -129,6 +130,17 @@ class Mapping(JobReaders):
             block = self.world.names.original("Block", self.world.reference.lease_block[lease])
             self.advancing[block] = lease
         yield "free", (r, lease)
+
+    def _allocated(self, event: ev.Allocated) -> Iterator[Move]:
+        r = self.world.request(event.req)
+        start = self.asked_from.get(r, 0)
+        end = start + event.external
+        for number, group in enumerate(self.world.header.groups):
+            table = self.world.tables.get(r, {}).get(number, {})
+            size = group.tokens_per_block
+            for index in range(start // size, -(-end // size) if event.external else 0):
+                if index in table:
+                    yield "expect", (table[index],)
 
     def _scheduled(self, event: ev.Scheduled) -> Iterator[Move]:
         tables = self.world.tables

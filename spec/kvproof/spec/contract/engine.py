@@ -90,6 +90,12 @@ class EngineMoves(Views):
         self.holds.discard(r, l)
         self.given_up_at[r, l] = self.now.value
 
+    @action(by="engine")
+    def expect(self, l: Expr[Lease]) -> None:
+        """The engine takes an answer: a load is to bring what this lease holds."""
+        assume(self.handed_at.has(l))
+        self.expected.add(l)
+
     # --- steps ---
 
     @action(by="engine")
@@ -147,6 +153,7 @@ class EngineMoves(Views):
         self.may_change(w, l)
         assume(none(self.incoming.match(l, EACH)))
         assume(negate(self.over(w, source)))
+        assume(either(self.settled[source, w, c], self.expected[source]))
         oblige("S14", self.settled[source, w, c])
         conclude("S14", both(self.written[source, w, c], self.owns(w, source)))
         assume(negate(self.lease_block[source] == self.lease_block[l]))
@@ -158,11 +165,11 @@ class EngineMoves(Views):
     def attend(self, w: Expr[Worker], l: Expr[Lease], c: Expr[Content]) -> None:
         """A forward reads content ``c`` from lease ``l``, as its request's position demands.
 
-        That there is a lease to read at all is the engine's promise; that what lies there is right
-        is the scheduler's as well. A recurrent state that is advanced in place is read from the
-        lease that this very step has replaced: then nothing else may have changed the block yet.
+        What the engine computed itself is its own promise; what lies in the range that was
+        answered for is the scheduler's. A recurrent state that is advanced in place is read from
+        the lease that this very step has replaced: nothing else may have changed the block yet.
         """
-        assume(self.handed_at.has(l))
+        assume(either(self.settled[l, w, c], self.expected[l]))
         assume(negate(both(self.superseded_at.has(l), self.superseded_at[l] < self.at[w])))
         oblige("S14", self.settled[l, w, c])
         oblige("S14", implies(self.over(w, l), self.owns(w, l)))

@@ -67,6 +67,9 @@ class State(MachineSpec):
     current = map1(Block, Lease, "the latest hand-out of a block", "S1")
     holds = relation2(Request, Lease, "the request's table lists the lease", "S1")
     given_up_at = map2(Request, Lease, int, "the window in which the request let go of it", "S1")
+    expected = relation1(
+        Lease, "lies in the range that the scheduler answered for and the engine took", "S14"
+    )
     settled = relation3(
         Lease, Worker, Content, "the engine may let a forward read this content there", "S14"
     )
