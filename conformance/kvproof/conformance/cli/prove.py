@@ -106,12 +106,16 @@ def _print(results: Sequence[ObligationResult], seconds: float) -> None:
         counts = (str(statuses[status]) for status in _EXIT)
         table.add_row(kind, *counts, f"{spent:.1f}")
     out.print(table)
-    for result in results:
-        if result.status != "proved":
-            where = f"action {result.action}" if result.action else "the initial state"
-            head = f"{result.status}: {result.id or '-'} in {where} ({result.name})"
-            out.print(head, style="bold red")
-            if result.model:
-                out.print(result.model)
+    failed = [result for result in results if result.status != "proved"]
+    for result in failed:
+        if result.model:
+            out.print(f"\na counterexample to {result.name}:", style="bold")
+            out.print(result.model, highlight=False)
     proved = sum(1 for result in results if result.status == "proved")
     print(f"{proved} of {len(results)} obligations proved in {seconds:.1f} s")
+    # Last, so that nobody has to scroll for it.
+    for result in failed:
+        where = f"action {result.action}" if result.action else "the initial state"
+        out.print(
+            f"{result.status}: {result.id or '-'} in {where} ({result.name})", style="bold red"
+        )
