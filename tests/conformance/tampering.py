@@ -261,6 +261,46 @@ def a_store_is_submitted_before_the_forward(events: Events) -> tuple[Events, int
     return None
 
 
+@breaks("S12")
+def a_key_of_another_request_is_looked_up(events: Events) -> tuple[Events, int] | None:
+    hashes = [e for _, e in at(events, ev.Hashed) if isinstance(e, ev.Hashed)]
+    for index, e in at(events, ev.Probe):
+        assert isinstance(e, ev.Probe)
+        group = e.key.rpartition(":")[2]
+        own = {h for known in hashes if known.req == e.req for h in known.hashes}
+        for known in hashes:
+            foreign = [h for h in known.hashes if h not in own]
+            if foreign:
+                key = f"{foreign[0]}:{group}"
+                return changed(events, index, replace(e, key=key, result="miss")), index
+    return None
+
+
+@breaks("P16")
+def an_answer_goes_beyond_the_request(events: Events) -> tuple[Events, int] | None:
+    for index, e in at(events, ev.Answer):
+        assert isinstance(e, ev.Answer)
+        if e.tokens is not None:
+            return changed(events, index, replace(e, tokens=1 << 20)), index
+    return None
+
+
+@breaks("P6")
+def the_tier_is_told_twice_of_a_request(events: Events) -> tuple[Events, int] | None:
+    """Or for the first time too late: a call for the request came before."""
+    for index, e in at(events, ev.TierRequest):
+        assert isinstance(e, ev.TierRequest)
+        if e.phase == "new":
+            return with_inserted(events, index, e), index + 1
+    probe = next(((i, e) for i, e in at(events, ev.Probe)), None)
+    if probe is None:
+        return None
+    index, first = probe
+    assert isinstance(first, ev.Probe)
+    told = ev.TierRequest(first.step, first.rank, first.req, "finished")
+    return with_inserted(events, index, told), index
+
+
 @breaks("P12")
 def something_is_left_over(events: Events) -> tuple[Events, int] | None:
     for index, e in at(events, ev.Drained):

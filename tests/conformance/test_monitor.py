@@ -45,7 +45,9 @@ def eventful() -> Story:
     s.complete_store(*keys)
     s.finish("b#0", 1, 15)
     s.arrive("c#0", tokens(0, 17))
+    s.emit(ev.TierRequest(s.step, S, "c#0", "new"))
     s.ask("c#0", *keys[:4], *keys[6:])
+    s.emit(ev.Answer(s.step, S, "c#0", 16, True))
     for position in range(4):
         s.lease("c#0", position, 21 + position)
     for position in (2, 3):
@@ -64,6 +66,7 @@ def eventful() -> Story:
     s.lease("c#0", 4, 5, group=1)
     s.run(("c#0", 16, 17, [302]))
     s.finish("c#0", *range(21, 26), 31, 32, 5)
+    s.emit(ev.TierRequest(s.step, S, "c#0", "finished"))
     s.drained()
     return s
 

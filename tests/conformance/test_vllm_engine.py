@@ -34,12 +34,17 @@ from kvproof.conformance.trace import events as ev
 
 pytestmark = pytest.mark.vllm
 
-RELEASES = ("0.21.0", "0.26.0", "0.32.0")
+RELEASES = (
+    *("0.21.0", "0.22.1", "0.23.0", "0.24.0", "0.25.1", "0.26.0", "0.27.1"),
+    *("0.28.0", "0.29.0", "0.30.0", "0.31.0", "0.32.0", "0.33.0"),
+)
 VARIANTS: dict[str, dict[str, Any]] = {
     "plain": {},
     "chunks": {"blocks_per_chunk": 2},
     "ahead": {"asynchronous": True},
     "pair": {"num_workers": 2},
+    "recurrent": {"recurrent": True},
+    "recurrent ahead": {"recurrent": True, "asynchronous": True},
 }
 PROMPT = tuple(range(100, 140))
 
@@ -197,10 +202,13 @@ def test_a_running_state_is_leased_again_by_each_step_that_advances_it(
 
 def _look() -> dict[str, Any]:
     from kvproof.conformance.engines.vllm import VllmTarget
+    from kvproof.conformance.engines.vllm.features import detect
+    from kvproof.conformance.engines.vllm.release import load
 
     target = VllmTarget()
     return {
         "release": target.name.removeprefix("vllm:"),
+        "features": detect(load()).header(),
         "scripted": {name: _scripted(target, options) for name, options in VARIANTS.items()},
         "external": _external(target),
         "tier_unused": _tier_unused(target),
@@ -227,10 +235,12 @@ def _finding(header: ev.Header, events: list[Any]) -> str | None:
     return found.id if found else None
 
 
-def _scripted(target: Any, options: dict[str, Any]) -> dict[str, Any]:
+def _scripted(target: Any, options: dict[str, Any]) -> dict[str, Any] | None:
     from kvproof.conformance.engines.workload import scripted
 
     setup, moves = scripted(target, **options)
+    if target.supports(setup) is not None:
+        return None
     engine, events, _ = _play(target, setup, moves)
     _, again, _ = _play(target, setup, moves)
     launched = -1

@@ -179,6 +179,33 @@ def test_step_n_plus_1_is_scheduled_before_step_n_reports() -> None:
         s.launch(W)
 
 
+def test_the_tier_hears_of_a_request_uses_its_keys_and_hears_of_its_end() -> None:
+    s = Scene()
+    s.computed()
+    s.tier_new(R)
+    s.tier_call(R)
+    s.use_key(C, C)
+    s.answer(R, 4, 4, 8)
+    with pytest.raises(Broken) as early:
+        s.drained(0)
+    assert early.value.id == "P6"
+    s.tier_finished(R)
+    assert (s.reference.announced, s.reference.concluded) == ({R}, {R})
+    s.drained(0)
+
+
+@pytest.mark.parametrize(("tokens", "holds"), [(0, True), (4, True), (5, False), (-1, False)])
+def test_an_answer_lies_within_the_request(tokens: int, holds: bool) -> None:
+    s = Scene()
+    s.computed()
+    if holds:
+        s.answer(R, 4, tokens, 8)
+        return
+    with pytest.raises(Broken) as broken:
+        s.answer(R, 4, tokens, 8)
+    assert broken.value.id == "P16"
+
+
 def test_a_lookup_is_put_off_and_asked_again() -> None:
     s = Scene()
     s.stored()

@@ -125,6 +125,10 @@ class Contract:
         self.using: Relation[Slot, Worker, Job, Residency] = Relation()
         # a load fills the lease; the engine was not told its end (S11)
         self.incoming: Relation[Lease, Job] = Relation()
+        # the tier was told of the request (P6)
+        self.announced: set[Request] = set()
+        # the tier was told of the request's end (P6)
+        self.concluded: set[Request] = set()
         # its key is in the tier (S8)
         self.resident: set[Residency] = set()
         # resident, its store has not been completed (S6)
@@ -230,6 +234,25 @@ class Contract:
         if not ((j in self.job_step) and self.unreported.none(j, EACH)):
             raise Broken("oblige", "P4", "unpin", 2, (j, x))
         self.pinned.discard(x, j)
+
+    def tier_new(self, r: Request) -> None:
+        """[scheduler] The tier is told of a request, once."""
+        if not (not (r in self.announced)):
+            raise Broken("oblige", "P6", "tier_new", 0, (r,))
+        self.announced.add(r)
+
+    def tier_call(self, r: Request) -> None:
+        """[scheduler] The scheduler looks up, prepares or touches for a request: between its two
+        ends.
+        """
+        if not ((r in self.announced) and (not (r in self.concluded))):
+            raise Broken("oblige", "P6", "tier_call", 0, (r,))
+
+    def tier_finished(self, r: Request) -> None:
+        """[scheduler] The tier is told that a request has ended, once."""
+        if not ((r in self.announced) and (not (r in self.concluded))):
+            raise Broken("oblige", "P6", "tier_finished", 0, (r,))
+        self.concluded.add(r)
 
     def reset(self) -> None:
         """[engine] Everything stored, or issued to be stored, is forgotten."""
@@ -469,6 +492,22 @@ class Contract:
             raise Broken("assume", "", "defer", 0, (r,))
         self.deferred.add(r, self.now)
 
+    def answer(self, r: Request, computed: int, tokens: int, known: int) -> None:
+        """[scheduler] An answer: ``tokens`` beyond ``computed``, of a request of which ``known``
+        are known.
+        """
+        if not (r in self.alive):
+            raise Broken("assume", "", "answer", 0, (r, computed, tokens, known))
+        if not ((not (tokens < 0)) and ((computed + tokens) <= known)):
+            raise Broken("oblige", "P16", "answer", 1, (r, computed, tokens, known))
+
+    def use_key(self, named: Content, own: Content) -> None:
+        """[scheduler] The scheduler uses a key for a request whose own content at that depth is
+        ``own``.
+        """
+        if not (named == own):
+            raise Broken("oblige", "S12", "use_key", 0, (named, own))
+
     def hit(self, r: Request, x: Residency) -> None:
         """[scheduler] A lookup finds a key readable."""
         if not (x in self.admitted_in):
@@ -701,6 +740,8 @@ class Contract:
             raise Broken("oblige", "P12", "drained", 2, (residue,))
         if not (residue == 0):
             raise Broken("oblige", "P12", "drained", 3, (residue,))
+        if not all(r in self.concluded for r in self.announced):
+            raise Broken("oblige", "P6", "drained", 4, (residue,))
 
     def arrive(self, r: Request) -> None:
         """[engine] A request enters; its incarnation is new."""

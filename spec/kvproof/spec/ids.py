@@ -81,6 +81,11 @@ CONTRACT = {
             " every worker has finished.",
         ),
         Id(
+            "S12",
+            "key-names-content",
+            "A key that is used for a request names a prefix of that request's own tokens.",
+        ),
+        Id(
             "S13",
             "reset-forgets",
             "Nothing that was stored, or was on its way to be stored, before a reset can be read"
@@ -102,6 +107,12 @@ CONTRACT = {
             "The end of a job from before a reset changes nothing in the tier.",
         ),
         Id(
+            "P6",
+            "tier-calls-in-order",
+            "The tier is told of a request before any call for it and of its end after the last"
+            " one, each exactly once.",
+        ),
+        Id(
             "P11",
             "nothing-raises",
             "No request, client, engine move or worker failure makes a call raise.",
@@ -116,6 +127,11 @@ CONTRACT = {
             "P13",
             "incarnations-are-distinct",
             "A request id that is used again starts a life of its own.",
+        ),
+        Id(
+            "P16",
+            "asking-is-free",
+            "An answer lies within the request.",
         ),
         Id(
             "L1",

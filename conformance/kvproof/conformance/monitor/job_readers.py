@@ -21,6 +21,7 @@ class JobReaders:
 
     def __init__(self, world: World) -> None:
         self.world = world
+        self.tier_is_told = False
         self.asked_from: dict[Request, int] = {}
         self.jobs: dict[int, Job] = {}
         self.pieces: dict[Job, list[Piece]] = {}
@@ -38,14 +39,40 @@ class JobReaders:
         yield "ask", (r,)
 
     def _answer(self, event: ev.Answer) -> Iterator[Move]:
+        r = self.world.request(event.req)
         if event.tokens is None:
-            yield "defer", (self.world.request(event.req),)
+            yield "defer", (r,)
+        else:
+            known = len(self.world.marks[r]) - 1
+            yield "answer", (r, self.asked_from[r], event.tokens, known)
+
+    def _tier_request(self, event: ev.TierRequest) -> Iterator[Move]:
+        self.tier_is_told = True
+        yield f"tier_{event.phase}", (self.world.request(event.req),)
+
+    def _tier_call(self, r: Request) -> Iterator[Move]:
+        # Early releases tell their tier of no request at all; then there is no order to keep.
+        if self.tier_is_told:
+            yield "tier_call", (r,)
+
+    def _touch(self, event: ev.Touch) -> Iterator[Move]:
+        yield from self._tier_call(self.world.request(event.req))
+
+    def _use(self, r: Request, key: str) -> Iterator[Move]:
+        yield "use_key", self.world.named_and_own(r, key)
 
     def _probe(self, event: ev.Probe) -> Iterator[Move]:
+        r = self.world.request(event.req)
+        yield from self._tier_call(r)
+        yield from self._use(r, event.key)
         if event.result == "hit":
-            yield "hit", (self.world.request(event.req), self.world.residency(event.key))
+            yield "hit", (r, self.world.residency(event.key))
 
     def _prepare_store(self, event: ev.PrepareStore) -> Iterator[Move]:
+        r = self.world.request(event.req)
+        yield from self._tier_call(r)
+        for key in event.keys:
+            yield from self._use(r, key)
         for key in event.evicted:
             yield "evict", (self.world.residency(key),)
         batch: list[Residency] = []
@@ -54,10 +81,11 @@ class JobReaders:
             batch.append(x)
             yield "admit", (x,)
         if batch:
-            self.accepted.setdefault(self.world.request(event.req), []).append(batch)
+            self.accepted.setdefault(r, []).append(batch)
 
     def _prepare_load(self, event: ev.PrepareLoad) -> Iterator[Move]:
         r = self.world.request(event.req)
+        yield from self._tier_call(r)
         job = self.world.new_job(f"for {event.req} #{len(self.keys)}", r, "load")
         self.keys[job] = event.keys
         self.prepared.setdefault(r, []).append(job)

@@ -50,6 +50,8 @@ class Mapping(JobReaders):
             ev.Stalled: self._stalled,
             ev.Raised: self._raised,
             ev.Answer: self._answer,
+            ev.TierRequest: self._tier_request,
+            ev.Touch: self._touch,
             ev.Ask: self._ask,
             ev.Probe: self._probe,
             ev.PrepareStore: self._prepare_store,

@@ -210,6 +210,12 @@ class World:
             reference.place_content[y] = content
         return y
 
+    def named_and_own(self, r: Request, key: str) -> tuple[Content, Content]:
+        """What a key names, and what the request itself has at that depth; -1, -2 for neither."""
+        named = self.hashes.get(key.rpartition(":")[0], Content(-1))
+        depth = self.contents.depth(named) if named >= 0 else len(self.marks[r])
+        return named, self.marks[r][depth] if depth < len(self.marks[r]) else Content(-2)
+
     def _named_by(self, key: str, offset: int) -> tuple[Position, Content]:
         """What the block at ``offset`` of the chunk that ``key`` names must hold.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvproof.spec.contract.sorts import Job, Piece, Request, Residency, Worker
+from kvproof.spec.contract.sorts import Content, Job, Piece, Request, Residency, Worker
 from kvproof.spec.contract.views import Views
 from kvproof.spec.lang import (
     ANY,
@@ -40,6 +40,17 @@ class JobMoves(Views):
         """The scheduler puts an answer off: the engine is to ask again later."""
         assume(self.alive[r])
         self.deferred.add(r, self.now.value)
+
+    @action(by="scheduler")
+    def answer(self, r: Expr[Request], computed: Int, tokens: Int, known: Int) -> None:
+        """An answer: ``tokens`` beyond ``computed``, of a request of which ``known`` are known."""
+        assume(self.alive[r])
+        oblige("P16", both(negate(tokens < 0), computed + tokens <= known))
+
+    @action(by="scheduler")
+    def use_key(self, named: Expr[Content], own: Expr[Content]) -> None:
+        """The scheduler uses a key for a request whose own content at that depth is ``own``."""
+        oblige("S12", named == own)
 
     @action(by="scheduler")
     def hit(self, r: Expr[Request], x: Expr[Residency]) -> None:
@@ -206,3 +217,4 @@ class JobMoves(Views):
         oblige("P12", none(self.storing.match(EACH)))
         oblige("P12", none(self.pinned.match(EACH, EACH)))
         oblige("P12", residue == 0)
+        oblige("P6", every(self.announced.match(EACH), lambda r: self.concluded[r]))

@@ -107,6 +107,8 @@ class State(MachineSpec):
     )
 
     # --- the tier ---
+    announced = relation1(Request, "the tier was told of the request", "P6")
+    concluded = relation1(Request, "the tier was told of the request's end", "P6")
     resident = relation1(Residency, "its key is in the tier", "S8")
     storing = relation1(Residency, "resident, its store has not been completed", "S6")
     ready = relation1(Residency, "resident and readable", "S6")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvproof.spec.contract.sorts import Job, Residency
+from kvproof.spec.contract.sorts import Job, Request, Residency
 from kvproof.spec.contract.state import State
 from kvproof.spec.lang import (
     ANY,
@@ -87,6 +87,25 @@ class TierMoves(State):
         oblige("P4", self.pinned[x, j])
         oblige("P4", both(self.job_step.has(j), none(self.unreported.match(j, EACH))))
         self.pinned.discard(x, j)
+
+    # --- what the tier is told of requests ---
+
+    @action(by="scheduler")
+    def tier_new(self, r: Expr[Request]) -> None:
+        """The tier is told of a request, once."""
+        oblige("P6", negate(self.announced[r]))
+        self.announced.add(r)
+
+    @action(by="scheduler")
+    def tier_call(self, r: Expr[Request]) -> None:
+        """The scheduler looks up, prepares or touches for a request: between its two ends."""
+        oblige("P6", both(self.announced[r], negate(self.concluded[r])))
+
+    @action(by="scheduler")
+    def tier_finished(self, r: Expr[Request]) -> None:
+        """The tier is told that a request has ended, once."""
+        oblige("P6", both(self.announced[r], negate(self.concluded[r])))
+        self.concluded.add(r)
 
     @action(by="engine")
     def reset(self) -> None:

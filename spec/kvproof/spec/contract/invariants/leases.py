@@ -149,6 +149,11 @@ class LeaseInvariants(Views):
             lambda l, w, c: implies(self.written[l, w, c], self.handed_at.has(l)),
         )
 
+    @invariant("P6")
+    def ends_follow_beginnings(self) -> Bool:
+        """The tier hears of a request's end only after it heard of the request."""
+        return forall(Request, lambda r: implies(self.concluded[r], self.announced[r]))
+
     @invariant("P13")
     def incarnations_are_distinct(self) -> Bool:
         """An incarnation that has ended never lives again."""
