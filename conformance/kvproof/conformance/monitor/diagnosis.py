@@ -21,7 +21,7 @@ def explain(world: World, event: Raised, accepted: Accepted) -> str | None:
     reference = world.reference
     if "reset" in event.call:
         return "P10"
-    if any(r in reference.alive or _just_ended(world, r) for r in world.reused):
+    if ids_are_confused(world):
         return "P13"
     if any(reference.job_epoch[j] != reference.epoch for j, _ in reference.unreported):
         return "M2"
@@ -36,6 +36,11 @@ def explain(world: World, event: Raised, accepted: Accepted) -> str | None:
     if "output" in event.call:
         return "M3"
     return None
+
+
+def ids_are_confused(world: World) -> bool:
+    """Whether a request is about whose id was used again before its former life was worked off."""
+    return any(r in world.reference.alive or _just_ended(world, r) for r in world.reused)
 
 
 def _just_ended(world: World, r: Request) -> bool:

@@ -12,7 +12,7 @@ class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     "scheduler", "engine", "worker", "tier" or "harness"; ``severity`` is "unsafe" or "missed";
     ``index`` counts events from 0 (the header not included); ``action`` is the reference's action;
     ``facts`` are the ones that differ, in the spec's own names; ``explained_by`` is the id whose
-    state the model was in when a call raised (P11 only).
+    state the model was in when a call raised, or P13 when a re-used request id is in play.
     """
 
     id: str

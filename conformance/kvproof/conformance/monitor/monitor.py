@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping as MappingType
 
-from kvproof.conformance.monitor.diagnosis import explain
+from kvproof.conformance.monitor.diagnosis import explain, ids_are_confused
 from kvproof.conformance.monitor.facts import Facts
 from kvproof.conformance.monitor.finding import Finding
 from kvproof.conformance.monitor.job_readers import Contradiction
@@ -72,7 +72,7 @@ class Monitor:
         culprit = {"assume": action.by, "oblige": "scheduler", "conclude": "harness"}[broken.kind]
         sentence = known.sentence if known else action.doc.splitlines()[0]
         facts = {}
-        explained_by = None
+        explained_by = "P13" if culprit == "scheduler" and ids_are_confused(self.world) else None
         if isinstance(event, Raised):
             explained_by = explain(self.world, event, self.mapping.accepted)
             facts = {"call": event.call, "exception": event.exception, "where": event.where}
