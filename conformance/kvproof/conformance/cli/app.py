@@ -11,6 +11,7 @@ from kvproof.conformance.cli import (
     check_trace,
     fuzz,
     generate,
+    matrix,
     prove,
     record,
     releases,
@@ -33,6 +34,7 @@ _app.command("record")(record.record)
 _app.command("fuzz")(fuzz.fuzz)
 _app.command("replay")(replay.replay)
 _app.command("check-trace")(check_trace.check_trace)
+_app.command("matrix")(matrix.matrix)
 _app.command("report")(report.report)
 
 
