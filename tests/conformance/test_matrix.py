@@ -18,6 +18,7 @@ from kvproof.spec.ids import CONTRACT
 
 from .matrix_stub import StubRunner, found, result
 
+PHASES = ("starting", "fuzzing", "done")
 STALE = found("S1", "plan_store", 2.0)
 RAISED = found("P11", "crash", 3.0, where="scheduler.py:7", explained_by="M1")
 
@@ -126,8 +127,8 @@ def test_progress_tells_the_release_and_its_budget(tmp_path: Path) -> None:
 
     for _ in range(2):
         asyncio.run(schedule.run(order(tmp_path, "1.2.3"), StubRunner(), report))
-    done = [("1.2.3", 1, "done"), ("1.2.3", 2, "done")]
-    assert told == [("1.2.3", 1, "fuzzing"), done[0], ("1.2.3", 2, "fuzzing"), done[1], *done]
+    first, second = ([("1.2.3", number, phase) for phase in PHASES] for number in (1, 2))
+    assert told == [*first, *second, first[-1], second[-1]]
 
 
 def test_the_ledger_reads_what_is_stored(tmp_path: Path) -> None:

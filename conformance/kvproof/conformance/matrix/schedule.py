@@ -19,7 +19,8 @@ Runner = Callable[[Task, Callable[[CampaignProgress], None]], Awaitable[Campaign
 """Carries one campaign out, or raises ``CampaignFailed``."""
 
 Report = Callable[[str, int, CampaignProgress], None]
-"""``(release, number of the campaign, where it stands)``; its phase is "done" at the end."""
+"""``(release, number of the campaign, where it stands)``; its phase is
+"starting" at first and "done" at the end."""
 
 
 class Order(msgspec.Struct, frozen=True):
@@ -94,6 +95,7 @@ async def _release(
         report(release, number, _done(kept))
     for number in NUMBERS[len(results) :]:
         asked = order.asked(release, results)
+        report(release, number, _STARTING)
         try:
             result = await runner(
                 Task(release, asked, str(folder)), partial(report, release, number)
@@ -103,6 +105,9 @@ async def _release(
         results.append(store.save(folder, number, asked, result))
         report(release, number, _done(result))
     return Outcome(release, results)
+
+
+_STARTING = CampaignProgress(0, 0, 0, 0.0, "starting")
 
 
 def _done(result: CampaignResult) -> CampaignProgress:
