@@ -1,7 +1,7 @@
 """What a transfer job copies, piece by piece.
 
 The rule is the one of the release's copy worker (``v1/kv_offload/cpu/gpu_worker.py``,
-``transfer_async`` with its pointer computation, the same in 0.21 to 0.32): the blocks of all groups
+``transfer_async`` with its pointer computation, the same in 0.21 to 0.33): the blocks of all groups
 lie in one list, group after group; the slots too, each group taking as many as cover its blocks; a
 group's first block sits at offset ``block_index % blocks_per_chunk`` of its first slot, and the
 others follow without a gap. Whoever plans a job with a gap gets its bytes misplaced, and this

@@ -7,6 +7,7 @@ differences can be read in one place; they also go into a trace's header.
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 
 import msgspec
 
@@ -37,6 +38,8 @@ class Features(msgspec.Struct, frozen=True):
         copier_swallows: the worker catches what the copier raises and asserts on its answer.
         loads: "before_forward", or "after_forward" (unless a load is synchronous).
         save_without_forward: stores planned in a step without a forward are kept for the next.
+        failed_loads: workers may report a load as failed.
+        sync_loads: small loads can be made to end before their step's forward; off by default.
         lookup_enum: lookups answer an enumeration; otherwise True, False or None.
         tier_capacity: the manager's attribute that holds its number of slots.
         loading_table: the connector's attribute with the keys that are being loaded.
@@ -56,6 +59,8 @@ class Features(msgspec.Struct, frozen=True):
     copier_swallows: bool
     loads: str
     save_without_forward: bool
+    failed_loads: bool
+    sync_loads: bool
     lookup_enum: bool
     tier_capacity: str
     loading_table: str
@@ -69,6 +74,7 @@ def detect(release: Release) -> Features:
     """Read the features off the release's classes and sources."""
     connector, offload = release.connector_class, release.offload
     scheduler_source = inspect.getsource(release.offload_scheduler)
+    package = _package_source(release)
     mixin = inspect.getsource(release.runner_mixin)
     worker = inspect.getsource(module(connector.__module__).OffloadingConnectorWorker)
     manager = inspect.getsource(module("vllm.v1.kv_offload.cpu.manager"))
@@ -81,7 +87,7 @@ def detect(release: Release) -> Features:
         flush_submits_own="store_jobs.pop(" in worker,
         prompt_only="offload_prompt_only" in scheduler_source,
         chunk_in_blocks="blocks_per_chunk" in scheduler_source,
-        chunked_local=hasattr(release.offload_scheduler, "ChunkedLocalAttentionSpec"),
+        chunked_local="ChunkedLocalAttentionSpec" in package,
         recurrent="External KV connector is not verified" not in split,
         recurrent_in_batch="In Mamba cache align mode, block_size "
         in inspect.getsource(release.config.VllmConfig),
@@ -90,6 +96,8 @@ def detect(release: Release) -> Features:
         copier_swallows=not submits,
         loads="after_forward" if "start_after_forward" in mixin else "before_forward",
         save_without_forward="wait_for_save=False" not in mixin,
+        failed_loads="failed_recving" in release.outputs.KVConnectorOutput.__dataclass_fields__,
+        sync_loads="sync_load_budget_bytes" in package,
         lookup_enum=hasattr(offload, "LookupResult"),
         tier_capacity="_num_chunks" if "_num_chunks" in manager else "_num_blocks",
         loading_table=(
@@ -98,6 +106,12 @@ def detect(release: Release) -> Features:
             else "_blocks_being_loaded"
         ),
     )
+
+
+def _package_source(release: Release) -> str:
+    """All of the connector's own modules, whichever of them a thing is in."""
+    folder = Path(release.offload_scheduler.__file__).parent
+    return "".join(file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.py")))
 
 
 def _retention(release: Release) -> str:
