@@ -17,7 +17,7 @@ from kvproof.conformance.cli import outcome
 from kvproof.conformance.cli.fuzz import read_allowed
 from kvproof.conformance.errors import UsageError
 
-COMMANDS = ["prove", "generate", "record", "fuzz", "replay", "check-trace", "report"]
+COMMANDS = ["prove", "generate", "record", "fuzz", "replay", "check-trace", "matrix", "report"]
 Refuses = Callable[..., str]
 
 
