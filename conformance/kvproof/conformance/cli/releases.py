@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from kvproof.conformance.cli.options import Json
 from kvproof.conformance.errors import UsageError
+
+if TYPE_CHECKING:
+    from kvproof.conformance.releases.drive import Driven
+    from kvproof.conformance.releases.survey import Surveyed
+
+_T = TypeVar("_T")
 
 app = typer.Typer(help="Install vLLM releases side by side, and list them.")
 
@@ -51,27 +60,61 @@ def add(
 
 
 @app.command("list")
-def list_(as_json: Json = False) -> None:
+def list_(
+    features: Annotated[
+        bool,
+        typer.Option("--features", help="Show what each of them has, as a Markdown table."),
+    ] = False,
+    as_json: Json = False,
+) -> None:
     """List the installed releases, and whether each can be driven here."""
+    from kvproof.conformance.cli import console
+    from kvproof.conformance.releases import drive, folders, survey
+
+    releases = {release: folders.locate(release) for release in folders.installed()}
+    if features:
+        surveyed = _of_each("looking", survey.survey, releases)
+        if as_json:
+            console.print_json({"root": str(folders.releases_root()), "releases": surveyed})
+        elif surveyed:
+            _print_features(surveyed)
+    else:
+        driven = _of_each("importing", drive.check, releases)
+        if as_json:
+            console.print_json({"root": str(folders.releases_root()), "releases": driven})
+        elif driven:
+            _print_driven(driven)
+    if not releases and not as_json:
+        print(f"none in {folders.releases_root()}: `kvproof releases add RELEASE` installs one")
+
+
+def _of_each(title: str, look: Callable[[str, Path], _T], releases: dict[str, Path]) -> list[_T]:
+    """What ``look`` says of each release; several processes at a time."""
+    from kvproof.conformance.cli import console
+
+    seen: list[_T] = []
+    with console.progress(title) as advance, ThreadPoolExecutor(os.cpu_count()) as pool:
+        for one in pool.map(look, releases, releases.values()):
+            seen.append(one)
+            advance("", len(seen), len(releases))
+    return seen
+
+
+def _print_driven(driven: list[Driven]) -> None:
     from rich.table import Table
 
     from kvproof.conformance.cli import console
-    from kvproof.conformance.releases import drive, folders
 
-    releases = folders.installed()
-    verdicts = []
-    with console.progress("importing") as advance, ThreadPoolExecutor() as pool:
-        checks = pool.map(lambda release: drive.check(release, folders.locate(release)), releases)
-        for number, verdict in enumerate(checks, start=1):
-            verdicts.append(verdict)
-            advance("", number, len(releases))
-    if as_json:
-        console.print_json({"root": str(folders.releases_root()), "releases": verdicts})
-        return
-    if not verdicts:
-        print(f"none in {folders.releases_root()}: `kvproof releases add RELEASE` installs one")
-        return
     table = Table("release", "drives", "folder", box=None, pad_edge=False)
-    for verdict in verdicts:
+    for verdict in driven:
         table.add_row(verdict.release, verdict.problem or "yes", verdict.folder)
     console.output().print(table)
+
+
+def _print_features(surveyed: list[Surveyed]) -> None:
+    from kvproof.conformance.releases import survey
+
+    print("\n".join(survey.markdown([one for one in surveyed if one.problem is None])))
+    for one in surveyed:
+        if one.problem is not None:
+            print(f"vLLM {one.release} cannot be driven: {one.problem}")

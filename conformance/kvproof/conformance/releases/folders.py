@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from kvproof.conformance.errors import UsageError
@@ -58,7 +59,12 @@ def installed() -> list[str]:
     if not root.is_dir():
         return []
     names = (entry.name for entry in root.iterdir() if (entry / "vllm").is_dir())
-    return sorted(filter(_RELEASE.fullmatch, names), key=_numbers)
+    return by_version(filter(_RELEASE.fullmatch, names))
+
+
+def by_version(releases: Iterable[str]) -> list[str]:
+    """These releases, oldest version first."""
+    return sorted(releases, key=_numbers)
 
 
 def _numbers(release: str) -> list[int]:

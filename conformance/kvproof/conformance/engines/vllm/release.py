@@ -68,6 +68,8 @@ class Release:
         self.aggregator: Any = module(
             "vllm.distributed.kv_transfer.kv_connector.utils"
         ).KVOutputAggregator
+        if not hasattr(module(f"{_OFFLOADING}.common"), "OffloadingWorkerMetadata"):
+            raise ImportError("its connector numbers no transfer jobs, its workers report requests")
         self.offload = module("vllm.v1.kv_offload.base")
         self.offload_scheduler = module(f"{_OFFLOADING}.scheduler")
         self.offload_common = module(f"{_OFFLOADING}.common")
