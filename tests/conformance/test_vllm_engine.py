@@ -84,21 +84,19 @@ FREES = {
     for release in RELEASES
 }
 RECURRENT_FREES = {
-    release: {"advance": 122, "finish": 145, "preempt": 45, "slide": 116} for release in RELEASES
+    release: {"advance": 121, "finish": 145, "preempt": 38, "slide": 116} for release in RELEASES
 } | {
-    "0.24.0": {"advance": 122, "finish": 145, "preempt": 30, "slide": 116},
-    "0.25.1": {"advance": 122, "finish": 145, "preempt": 30, "slide": 116},
-    "0.26.0": {"advance": 122, "finish": 145, "preempt": 30, "slide": 116},
-    "0.32.0": {"advance": 121, "finish": 145, "preempt": 45, "slide": 117},
-    "0.33.0": {"advance": 121, "finish": 145, "preempt": 45, "slide": 117},
+    "0.24.0": {"advance": 121, "finish": 145, "preempt": 26, "slide": 116},
+    "0.25.1": {"advance": 121, "finish": 145, "preempt": 26, "slide": 116},
+    "0.26.0": {"advance": 121, "finish": 145, "preempt": 26, "slide": 116},
+    "0.32.0": {"advance": 120, "finish": 145, "preempt": 38, "slide": 117},
+    "0.33.0": {"advance": 120, "finish": 145, "preempt": 38, "slide": 117},
 }
 WITHOUT_RECURRENT = ("0.21.0", "0.22.1")
 KNOWN = {
     # Blocks that a load of this step writes are cleared in it.
     **{(release, "recurrent"): "A-zero" for release in ("0.23.0", "0.24.0", "0.25.1")},
     **{(release, "recurrent ahead"): "A-zero" for release in ("0.23.0", "0.24.0", "0.25.1")},
-    # A request is admitted at the longest hit of any one group.
-    ("0.26.0", "recurrent"): "A-attend",
     # The tier is asked for room for the last chunk of a request that it was told is over.
     ("0.26.0", "ahead"): "P6",
     ("0.26.0", "recurrent ahead"): "P6",

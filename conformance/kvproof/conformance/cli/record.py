@@ -16,12 +16,17 @@ def record(
     context: typer.Context,
     target: TargetName,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the trace goes.")],
+    recurrent: Annotated[
+        bool,
+        typer.Option(help="A recurrent group too, where the target takes one."),
+    ] = True,
     as_json: Json = False,
 ) -> None:
     """Record a trace of a scheduler under a fixed workload.
 
-    The workload fits the target's features and is the same every time; `check-trace` judges what
-    is recorded. A scheduler that raises is recorded up to there.
+    The workload is the same every time: full attention, a sliding window, and a recurrent group
+    where the target takes one. `check-trace` judges what is recorded. A scheduler that raises is
+    recorded up to there.
     """
     opened = open_target(target, context)
 
@@ -31,7 +36,9 @@ def record(
     from kvproof.conformance.trace.events import AnyEvent
 
     out.parent.mkdir(parents=True, exist_ok=True)
-    setup, moves = scripted(opened)
+    setup, moves = scripted(opened, recurrent=recurrent)
+    if opened.supports(setup) is not None:
+        setup, moves = scripted(opened)
     events: list[AnyEvent] = []
     engine = opened.start(setup, events.append)
     try:
