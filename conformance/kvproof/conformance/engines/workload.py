@@ -13,7 +13,7 @@ load's stream does not wait for that. From 0.24 to 0.26 a request is admitted at
 that any one group has cached (``find_longest_cache_hit_per_group``), where others have no block.
 The pool has a few blocks more than it takes to preempt: with fewer, two requests that hold loaded
 blocks come to wait for each other's for ever in the cores of 0.24 and 0.25, scheduling ahead. With
-a recurrent group it is smaller, so that 0.26 admits nothing it should not unless it schedules ahead.
+a recurrent group it is smaller, so that 0.26 admits nothing wrong unless it schedules ahead.
 """
 
 from __future__ import annotations
