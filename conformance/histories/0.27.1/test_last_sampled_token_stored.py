@@ -1,6 +1,6 @@
 """S2: When a worker submits a store, everything it reads holds the content that the key names, put there by an earlier forward or a finished load.
 
-Found on vllm:0.26.0, and shrunk to the moves below. Needs a vLLM release that is importable, and
+Found on vllm:0.27.1, and shrunk to the moves below. Needs a vLLM release that is importable, and
 pytest; no GPU, no weights. The release's scheduler, KV-cache manager and offloading connector (both
 roles) run for real and only bytes are played: a forward writes into each slot of a block a number
 that names the token prefix ending there, and copies carry these numbers to the tier and back. The
@@ -45,7 +45,7 @@ MOVES = [
 ]
 
 
-def test_S2_1a8b44a3():
+def test_S2_85d7a06a():
     # A process of its own: vLLM iterates over sets of strings, whose order must repeat.
     fixed = {"PYTHONHASHSEED": "0", "VLLM_LOGGING_LEVEL": "ERROR", "VLLM_NO_USAGE_STATS": "1",
              "HF_HUB_OFFLINE": "1", "VLLM_USE_V2_MODEL_RUNNER": "0", "VLLM_TARGET_DEVICE": "cpu",
