@@ -85,6 +85,18 @@ def test_a_release_is_installed_once_and_then_found() -> None:
     assert left_over() == ["1.2.3"]
 
 
+def test_a_release_that_is_there_still_brings_what_this_environment_lacks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The cache outlives environments: a fresh one meets a release that another one installed."""
+    asked: list[list[str]] = []
+    assert install.add("1.2.3", ignore)
+    monkeypatch.setattr(shared, "missing", lambda: ["torch"])
+    monkeypatch.setattr(shared, "install", lambda names, _report: asked.append(list(names)))
+    assert not install.add("1.2.3", ignore)
+    assert asked == [["torch"]]
+
+
 def test_releases_lie_side_by_side_and_are_listed_by_version(index: Path) -> None:
     for release in ("1.10.0", "1.9.0"):
         put_wheel(index, release, vllm(release))

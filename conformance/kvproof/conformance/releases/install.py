@@ -32,13 +32,13 @@ def add(release: str, report: pip.Report) -> bool:
     folder = folder_of(release)
     with _exclusively(folder.parent, report):
         if (folder / "vllm").is_dir():
+            # Installed from another environment, perhaps: this one may lack what is shared.
+            _complete_environment(report)
             return False
         with _temporary_folder(folder) as temporary:
             # The release first: that there is no such one should show before torch is downloaded.
             _fetch(release, temporary, report)
-            lacking = shared.missing()
-            if lacking:
-                shared.install(lacking, report)
+            _complete_environment(report)
             report("importing", 0, 0)
             driven = drive.check(release, temporary)
             if driven.problem is not None:
@@ -47,6 +47,12 @@ def add(release: str, report: pip.Report) -> bool:
                 )
             temporary.replace(folder)
     return True
+
+
+def _complete_environment(report: pip.Report) -> None:
+    lacking = shared.missing()
+    if lacking:
+        shared.install(lacking, report)
 
 
 def _fetch(release: str, folder: Path, report: pip.Report) -> None:
