@@ -360,7 +360,7 @@ class Contract:
             raise Broken("conclude", "S11", "start_load", 5, (w, p))
         if not all(
             ((other == p_lease) or (self.lease_seq[p_lease] < self.lease_seq[other]))
-            for _, _, i, other in self.reading.match(p_lease_block, w, EACH, EACH)
+            for _, _, j, other in self.reading.match(p_lease_block, w, EACH, EACH)
         ):
             raise Broken("oblige", "S3", "start_load", 6, (w, p))
         self.started.add(p, w)

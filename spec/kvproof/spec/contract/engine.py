@@ -14,7 +14,6 @@ from kvproof.spec.lang import (
     both,
     conclude,
     either,
-    every,
     forall,
     implies,
     negate,
@@ -113,16 +112,9 @@ class EngineMoves(Views):
 
     def may_change(self, w: Expr[Worker], l: Expr[Lease]) -> None:
         """The guards of everything that changes a block on a worker, on behalf of lease ``l``."""
-        b = self.lease_block[l]
         assume(both(self.handed_at.has(l), self.handed_at[l] <= self.at[w]))
         assume(negate(self.over(w, l)))
-        oblige(
-            "S3",
-            every(
-                self.reading.match(b, w, EACH, EACH),
-                lambda j, other: either(other == l, self.lease_seq[l] < self.lease_seq[other]),
-            ),
-        )
+        oblige("S3", self.no_earlier_lease_is_read(w, l))
 
     def over(self, w: Expr[Worker], l: Expr[Lease]) -> Bool:
         """Whether, for the step that the worker executes, the block has been handed out again."""

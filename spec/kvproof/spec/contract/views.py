@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kvproof.spec.contract.sorts import Lease, Residency, Worker
 from kvproof.spec.contract.state import State
-from kvproof.spec.lang import Bool, Expr, both
+from kvproof.spec.lang import EACH, Bool, Expr, both, either, every
 
 
 class Views(State):
@@ -19,3 +19,10 @@ class Views(State):
         """The last residency whose store wrote the slot on the worker is this one."""
         s = self.residency_slot[x]
         return both(self.slot_owner.has(s, w), self.slot_owner[s, w] == x)
+
+    def no_earlier_lease_is_read(self, w: Expr[Worker], l: Expr[Lease]) -> Bool:
+        """No store may still be reading an earlier lease of the block there."""
+        return every(
+            self.reading.match(self.lease_block[l], w, EACH, EACH),
+            lambda j, other: either(other == l, self.lease_seq[l] < self.lease_seq[other]),
+        )

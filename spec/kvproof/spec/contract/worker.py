@@ -97,13 +97,7 @@ class WorkerMoves(Views):
             ),
         )
         conclude("S11", self.incoming[l, j])
-        oblige(
-            "S3",
-            every(
-                self.reading.match(b, w, EACH, EACH),
-                lambda i, other: either(other == l, self.lease_seq[l] < self.lease_seq[other]),
-            ),
-        )
+        oblige("S3", self.no_earlier_lease_is_read(w, l))
         self.started.add(p, w)
         self.owner[b, w] = l
 
