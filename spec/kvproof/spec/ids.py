@@ -1,7 +1,7 @@
 """The invariants that this version judges: stable ids, names, sentences.
 
-``unsafe`` means that somebody can read wrong bytes, crash or hang; the table is what the ledger,
-findings and the documentation print.
+``unsafe`` means that somebody can read wrong bytes, crash or hang, ``missed`` that work or room is
+wasted or a hit is lost; the table is what the ledger, findings and the documentation print.
 """
 
 from __future__ import annotations
@@ -69,6 +69,12 @@ CONTRACT = {
             "Resident keys and used slots are in one-to-one correspondence, within the capacity.",
         ),
         Id(
+            "S9",
+            "recurrent-state-is-exact",
+            "The recurrent state that a load brings for a boundary is the state after exactly"
+            " the tokens that the engine is told of.",
+        ),
+        Id(
             "S10",
             "served-bytes-are-right",
             "What a load brings to a request is, for each piece and on each worker, the content"
@@ -97,6 +103,12 @@ CONTRACT = {
             "Every position and state that a forward attends to holds its own content.",
         ),
         Id(
+            "P2",
+            "flush-is-harmless",
+            "A flush of a job that is unknown, over or from before a reset changes nothing: a"
+            " job is copied once, however often it is flushed.",
+        ),
+        Id(
             "P4",
             "each-worker-reports-once",
             "A job is complete when each of its workers has reported it, exactly once.",
@@ -111,6 +123,17 @@ CONTRACT = {
             "tier-calls-in-order",
             "The tier is told of a request before any call for it and of its end after the last"
             " one, each exactly once.",
+        ),
+        Id(
+            "P7",
+            "offers-stay-in-bounds",
+            "Nothing is offered for storing that is not keyed, allocated and computed, this"
+            " step's forward included.",
+        ),
+        Id(
+            "P10",
+            "reset-is-always-allowed",
+            "A reset outside schedule() is carried out, whenever it comes.",
         ),
         Id(
             "P11",
@@ -129,20 +152,109 @@ CONTRACT = {
             "A request id that is used again starts a life of its own.",
         ),
         Id(
+            "P14",
+            "failure-is-local",
+            "A failed copy costs what it carried and nothing else: only keys of failed stores"
+            " are dropped, only failed loads are computed instead.",
+        ),
+        Id(
+            "P15",
+            "limits-are-kept",
+            "Caps, prompt-only storing and skipped reading are honoured; 0 is a cap.",
+        ),
+        Id(
             "P16",
             "asking-is-free",
-            "An answer lies within the request.",
+            "An answer lies within the request, pins nothing, and is given again when the same"
+            " question is asked with nothing changed.",
         ),
         Id(
             "L1",
             "deferral-ends",
-            "A lookup that is put off is answered for good once nothing is left to wait for.",
+            "A lookup that is put off is answered for good once nothing is left to wait for, and"
+            " after a bounded number of polls in any case.",
         ),
         Id(
             "L2",
             "idle-drains",
             "With no request left, the engine is kept stepping until the jobs are over, and no"
             " longer.",
+        ),
+        Id(
+            "L3",
+            "only-relevant-waits",
+            "A lookup is put off only while waiting can enlarge its answer, or a key of it is"
+            " on its way to the GPU.",
+        ),
+        Id(
+            "L4",
+            "no-circular-wait",
+            "What a lookup waits for is on its way: a job that the workers have, never"
+            " something that waits for the request itself.",
+        ),
+        Id(
+            "L5",
+            "failure-does-not-loop",
+            "A chunk whose load failed is not loaded again for that request from the same place.",
+        ),
+        Id(
+            "L6",
+            "flush-only-what-must",
+            "A flush waits for no job whose blocks nobody is about to change.",
+            "missed",
+        ),
+        Id(
+            "E1",
+            "greatest-hit",
+            "The answer is the greatest boundary that every group can serve from what is ready.",
+            "missed",
+        ),
+        Id(
+            "E2",
+            "store-covers-lookup",
+            "What the lookup needs at a boundary is among what the store keeps for it.",
+            "missed",
+        ),
+        Id(
+            "E3",
+            "all-were-offered",
+            "By its end, every complete chunk of a request that a later request could need was"
+            " offered, after its last refusal too.",
+            "missed",
+        ),
+        Id(
+            "E4",
+            "repeat-hits",
+            "With room, repeating a finished request hits the greatest boundary that every"
+            " group stored.",
+            "missed",
+        ),
+        Id(
+            "E5",
+            "events-are-residency",
+            "The emitted events, folded, are the resident keys.",
+            "missed",
+        ),
+        Id(
+            "E6",
+            "work-is-bounded",
+            "A refused offer is repeated only after something was completed or left; nothing is"
+            " offered twice.",
+            "missed",
+        ),
+        Id(
+            "E7",
+            "what-serves-survives",
+            "What a repeat needs outlives what is older, and the head of a prefix outlives its"
+            " tail.",
+            "missed",
+        ),
+        Id(
+            "E8",
+            "tail-independent-of-steps",
+            "What a request leaves in the tier depends on its tokens, not on how its prefill"
+            " was cut.",
+            "missed",
         ),
     )
 }

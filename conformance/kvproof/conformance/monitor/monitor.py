@@ -1,4 +1,8 @@
-"""The monitor: feeds a trace to the reference and stops at the first promise that is broken."""
+"""The monitor: feeds a trace to the reference and stops at the first promise that is broken.
+
+A guard of class *missed* (work or room wasted, a hit lost) stops nothing: what follows it is as sound
+as before, so the finding is noted and the run goes on.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,9 @@ from kvproof.spec.ids import CONTRACT, EXPLANATIONS
 
 
 class Monitor:
-    """Judges one run. ``feed`` it events in order; after a finding it takes no more.
+    """Judges one run. ``feed`` it events in order; after an unsafe finding it takes no more.
+
+    ``missed`` are the findings of that class so far, the first of each signature.
 
     monitor = Monitor(header)
     for event in events:
@@ -32,17 +38,23 @@ class Monitor:
         self.mapping = Mapping(self.world)
         self.events = 0
         self.finding: Finding | None = None
+        self.missed: list[Finding] = []
         self._calls: Counter[str] = Counter()
 
     def feed(self, event: AnyEvent) -> Finding | None:
-        """Judge one event; the finding that it is, if it is one."""
+        """Judge one event; the unsafe finding that it is, if it is one."""
         if self.finding is not None:
             return self.finding
         reference = self.world.reference
         try:
             for action, params in self.mapping.moves(event):
                 self._calls[action] += 1
-                getattr(reference, action)(*params)
+                try:
+                    getattr(reference, action)(*params)
+                except Broken as broken:
+                    if not _is_missed(broken):
+                        raise
+                    self._note(self._finding(event, broken))
         except Broken as broken:
             self.finding = self._finding(event, broken)
         except Contradiction as contradiction:
@@ -65,6 +77,11 @@ class Monitor:
                     key = f"guard {statement.id}"
                     counts[key] = counts.get(key, 0) + self._calls[name]
         return counts
+
+    def _note(self, finding: Finding) -> None:
+        """Keep the first finding of each signature."""
+        if finding.signature() not in {known.signature() for known in self.missed}:
+            self.missed.append(finding)
 
     def _finding(self, event: Event, broken: Broken) -> Finding:
         action = contract().actions[broken.action]
@@ -112,3 +129,8 @@ class Monitor:
             event=str(event.__struct_config__.tag),
             facts={"contradiction": why},
         )
+
+
+def _is_missed(broken: Broken) -> bool:
+    """Whether a guard is of class *missed*; the spec sees to it that its action changes nothing."""
+    return broken.id in CONTRACT and CONTRACT[broken.id].severity == "missed"
