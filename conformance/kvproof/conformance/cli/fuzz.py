@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kvproof.conformance.cli.options import Json, TargetName
+from kvproof.conformance.cli.options import Json, Scheduler, TargetName
 from kvproof.conformance.cli.targets import open_target
 from kvproof.conformance.errors import EXIT_FINDING, EXIT_HOLDS, UsageError
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 def fuzz(
     context: typer.Context,
     target: TargetName,
+    scheduler: Scheduler = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Same seed, same runs.")] = 0,
     seconds: Annotated[
         float | None, typer.Option("--time", min=0.0, help="Stop after this many seconds.")
@@ -48,7 +49,7 @@ def fuzz(
     if seconds is None and max_examples is None:
         raise UsageError("say when to stop: --time SECONDS, --max-examples N, or both")
     known = read_allowed(allow) if allow is not None else frozenset()
-    opened = open_target(target, context)
+    opened = open_target(target, context, scheduler)
 
     out.mkdir(parents=True, exist_ok=True)  # should fail now, not when there is a finding to write
 

@@ -12,3 +12,12 @@ TargetName = Annotated[
     str,
     typer.Option("--target", "-t", metavar="TARGET", help="The scheduler to run: vllm:RELEASE."),
 ]
+
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="CLASS",
+        help="A class in the place of the release's own: package.module:Class or file.py:Class.",
+    ),
+]

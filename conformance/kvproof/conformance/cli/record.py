@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from kvproof.conformance.cli.options import Json, TargetName
+from kvproof.conformance.cli.options import Json, Scheduler, TargetName
 from kvproof.conformance.cli.targets import open_target
 
 
@@ -16,6 +16,7 @@ def record(
     context: typer.Context,
     target: TargetName,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the trace goes.")],
+    scheduler: Scheduler = None,
     recurrent: Annotated[
         bool,
         typer.Option(help="A recurrent group too, where the target takes one."),
@@ -28,7 +29,7 @@ def record(
     where the target takes one. `check-trace` judges what is recorded. A scheduler that raises is
     recorded up to there.
     """
-    opened = open_target(target, context)
+    opened = open_target(target, context, scheduler)
 
     from kvproof.conformance.cli import console
     from kvproof.conformance.engines.workload import scripted
@@ -54,7 +55,7 @@ def record(
         console.print_json(
             {
                 "file": str(out),
-                "target": target,
+                "target": opened.name,
                 "moves": len(moves),
                 "events": len(events),
                 "crashed": engine.crashed,
@@ -63,6 +64,6 @@ def record(
         )
         return
     console.print_counts("event", counts)
-    print(f"{out}: {len(events)} events of {len(moves)} moves on {target}")
+    print(f"{out}: {len(events)} events of {len(moves)} moves on {opened.name}")
     if engine.crashed:
         print("the scheduler raised, and the trace ends there: see its last events")

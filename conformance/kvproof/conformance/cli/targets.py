@@ -6,36 +6,42 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from kvproof.conformance.engines import names
 from kvproof.conformance.errors import UsageError
-from kvproof.conformance.releases.child import active_release, run_in
-from kvproof.conformance.releases.folders import locate
+from kvproof.conformance.releases.child import active_release, home_of, run_in
 
 if TYPE_CHECKING:
     from kvproof.conformance.engines.base import Target
 
-_VLLM = "vllm:"
 
-
-def open_target(name: str, context: typer.Context) -> Target:
+def open_target(name: str, context: typer.Context, scheduler: str | None = None) -> Target:
     """The target called ``name``, ready in this process.
 
     When the target's release is not active here, the whole command is run again in a child process
     of that release, and this one ends with the child's exit code.
 
+    Args:
+        name: ``vllm:RELEASE``, or a whole name as histories have it.
+        context: the command's.
+        scheduler: the class that takes the place of the release's own, as ``--scheduler`` has it.
+
     Raises:
-        UsageError: no such target, or its release is not installed.
+        UsageError: no such target, or its release is not there, or no such class.
         typer.Exit: the command was carried out by a child process.
     """
-    if not name.startswith(_VLLM):
-        raise UsageError(f"unknown target {name!r}: expected vllm:RELEASE, say vllm:0.32.0")
-    release = name.removeprefix(_VLLM)
-    locate(release)
-    if active_release() != release:
+    wanted = names.parse(name)
+    if scheduler is not None:
+        if wanted.given is not None:
+            raise UsageError(f"{name} names a class already: leave --scheduler out")
+        names.place_and_name(scheduler)
+        wanted = names.TargetName(wanted.release, scheduler)
+    if active_release() != wanted.release:
+        home_of(wanted.release)
         arguments: list[str] = context.find_root().obj
-        raise typer.Exit(run_in(release, arguments))
+        raise typer.Exit(run_in(wanted.release, arguments))
     from kvproof.conformance.engines.vllm import VllmTarget
 
-    target = VllmTarget()
-    if target.name != name:
-        raise UsageError(f"{name} was asked for, but {target.name} is imported here")
+    target = VllmTarget(wanted.given)
+    if target.name != str(wanted):
+        raise UsageError(f"{wanted} was asked for, but {target.name} is imported here")
     return target

@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+from kvproof.conformance.errors import UsageError
+from kvproof.conformance.releases import importable
 from kvproof.conformance.releases.folders import cache_root, locate
 
 ACTIVE = "KVPROOF_RELEASE"
@@ -41,20 +43,39 @@ def active_release() -> str | None:
     return os.environ.get(ACTIVE)
 
 
+def home_of(release: str) -> Path | None:
+    """Where ``release`` lies; None when it is what this environment imports by itself.
+
+    An installed release comes before the environment's own vLLM of the same version.
+
+    Raises:
+        UsageError: the release is neither installed nor importable here.
+    """
+    try:
+        return locate(release)
+    except UsageError:
+        if importable.version() == release:
+            return None
+        raise
+
+
 def child_environment(release: str) -> dict[str, str]:
     """The environment of a process that imports ``release`` as ``vllm``.
 
     Raises:
-        UsageError: the release is not installed.
+        UsageError: the release is neither installed nor importable here.
     """
-    return environment_at(locate(release), release)
+    return environment_at(home_of(release), release)
 
 
-def environment_at(folder: Path, release: str) -> dict[str, str]:
-    """The same for a release that lies in ``folder``, installed or not yet."""
+def environment_at(folder: Path | None, release: str) -> dict[str, str]:
+    """The same for a release that lies in ``folder``, installed or not yet.
+
+    Without a folder, the child finds vLLM where this process does.
+    """
     environment = dict(os.environ)
-    inherited = environment.get("PYTHONPATH")
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(folder), inherited)))
+    path = (folder and str(folder), environment.get("PYTHONPATH"))
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, path))
     environment["VLLM_CACHE_ROOT"] = str(cache_root() / "vllm" / release)
     environment[ACTIVE] = release
     environment.update(_SETTINGS)

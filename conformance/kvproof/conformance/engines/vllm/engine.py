@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -22,6 +23,7 @@ from kvproof.conformance.engines.vllm.capacity import fits
 from kvproof.conformance.engines.vllm.configs import build
 from kvproof.conformance.engines.vllm.connector import ConnectorTap
 from kvproof.conformance.engines.vllm.features import Features
+from kvproof.conformance.engines.vllm.given import Given
 from kvproof.conformance.engines.vllm.header import header
 from kvproof.conformance.engines.vllm.recorder import Recorder
 from kvproof.conformance.engines.vllm.release import Release, call, place, structured_output
@@ -50,9 +52,18 @@ class VllmEngine:
     """Implements ``Engine``; see there."""
 
     def __init__(
-        self, release: Release, features: Features, target: str, setup: Setup, emit: Emit
+        self,
+        release: Release,
+        features: Features,
+        target: str,
+        setup: Setup,
+        emit: Emit,
+        given: Given | None = None,
     ) -> None:
         config = build(release, features, setup)
+        if given is not None:
+            given.configure(config.vllm_config.kv_transfer_config)
+        self._given = given
         self._release = release
         self._features = features
         self._setup = setup
@@ -63,14 +74,15 @@ class VllmEngine:
             release.async_scheduler_class if setup.asynchronous else release.scheduler_class
         )
         try:
-            self._scheduler: Any = scheduler_class(
-                vllm_config=config.vllm_config,
-                kv_cache_config=config.kv_cache_config,
-                structured_output_manager=structured_output(release, config.vllm_config),
-                block_size=config.scheduler_block_size,
-                hash_block_size=config.tokens_per_hash,
-                log_stats=False,
-            )
+            with given.in_place() if given is not None else contextlib.nullcontext():
+                self._scheduler: Any = scheduler_class(
+                    vllm_config=config.vllm_config,
+                    kv_cache_config=config.kv_cache_config,
+                    structured_output_manager=structured_output(release, config.vllm_config),
+                    block_size=config.scheduler_block_size,
+                    hash_block_size=config.tokens_per_hash,
+                    log_stats=False,
+                )
         except (AssertionError, NotImplementedError, ValueError) as error:
             raise Unsupported(f"this release refuses the setup: {error}") from None
         connector = self._scheduler.connector
@@ -217,7 +229,7 @@ class VllmEngine:
             return True
         if not self._features.drains_itself:
             for _ in range(IDLE_STEPS):
-                if self._tables._jobs and not self.crashed:
+                if getattr(self._tables, "_jobs", ()) and not self.crashed:
                     self._turn("all")
             if self.crashed:
                 return True
@@ -225,13 +237,17 @@ class VllmEngine:
         return True
 
     def _residue(self) -> dict[str, int]:
-        """Sizes of the connector scheduler's own tables."""
-        tables = self._tables
+        """Sizes of the connector scheduler's own tables, of those that it has."""
+        tables = {
+            "requests": "_req_status",
+            "jobs": "_jobs",
+            "fences": "_block_id_to_pending_jobs",
+            "loading": self._features.loading_table,
+        }
         return {
-            "requests": len(tables._req_status),
-            "jobs": len(tables._jobs),
-            "fences": len(tables._block_id_to_pending_jobs),
-            "loading": len(getattr(tables, self._features.loading_table) or ()),
+            name: len(getattr(self._tables, table) or ())
+            for name, table in tables.items()
+            if hasattr(self._tables, table)
         }
 
     # --- a step ----------------------------------------------------------------------------------
@@ -318,7 +334,7 @@ class VllmEngine:
             self._raised(
                 called,
                 f"{type(error).__name__}: {text}" if text else type(error).__name__,
-                place(error),
+                place(error, self._given.file if self._given else None),
                 request,
             )
             return True

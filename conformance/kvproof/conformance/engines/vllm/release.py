@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-import importlib.metadata
-import importlib.util
 import inspect
-import re
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +16,7 @@ from typing import Any
 
 from kvproof.conformance.engines.vllm.environment import prepare
 from kvproof.conformance.errors import UsageError
+from kvproof.conformance.releases import importable
 
 _OFFLOADING = "vllm.distributed.kv_transfer.kv_connector.v1.offloading"
 
@@ -81,15 +79,9 @@ class Release:
 
 def _version() -> str:
     """The release's own version number, whatever the wheel that carries it is called."""
-    spec = importlib.util.find_spec("vllm")
-    if spec is None or spec.origin is None:
+    if importable.folder() is None:
         raise UsageError("vllm is not importable: pip install vllm, or set PYTHONPATH to a release")
-    # The wheels of one release differ in name and local suffix; the folder says what is imported.
-    for candidate in sorted(Path(spec.origin).parent.parent.glob("vllm*.dist-info")):
-        found = re.fullmatch(r"vllm(?:_cpu)?-(\d+\.\d+\.\d+\w*)(?:\+[\w.]+)?", candidate.stem)
-        if found:
-            return found.group(1)
-    return str(module("vllm").__version__).split("+")[0]
+    return importable.version() or str(module("vllm").__version__).split("+")[0]
 
 
 def _transfer_result(offload: Any) -> Any:
@@ -130,10 +122,16 @@ def structured_output(release: Release, vllm_config: Any) -> Any:
 _structured_output: dict[Release, Any] = {}
 
 
-def place(error: BaseException) -> str:
-    """``vllm/path:line`` of the innermost frame inside the release; empty when there is none."""
+def place(error: BaseException, given: Path | None = None) -> str:
+    """``vllm/path:line`` of the innermost frame inside the release; empty when there is none.
+
+    A frame in the file ``given``, of a class that takes the place of the release's own, counts as
+    well; it is told as ``file.py:line``.
+    """
     root = Path(str(module("vllm").__file__)).parent.parent
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if given is not None and Path(frame.filename) == given:
+            return f"{given.name}:{frame.lineno}"
         if Path(frame.filename).is_relative_to(root / "vllm"):
             return f"{Path(frame.filename).relative_to(root)}:{frame.lineno}"
     return ""

@@ -2,24 +2,47 @@
 
 from __future__ import annotations
 
-from kvproof.conformance.engines.base import Emit, Setup, Unsupported
+from kvproof.conformance.engines.base import Emit, GroupSetup, Setup, Unsupported
+from kvproof.conformance.engines.names import TargetName
 from kvproof.conformance.engines.vllm.engine import VllmEngine
 from kvproof.conformance.engines.vllm.features import detect
+from kvproof.conformance.engines.vllm.given import Given
 from kvproof.conformance.engines.vllm.refusal import refusal
-from kvproof.conformance.engines.vllm.release import load
+from kvproof.conformance.engines.vllm.release import load, place
+from kvproof.conformance.errors import UsageError
 
 
 class VllmTarget:
     """Implements ``Target``. Making one imports vLLM (seconds); ``start`` takes milliseconds.
 
+    ``given`` names a class that takes the place of the release's own scheduler, connector or spec:
+    ``package.module:Class`` or ``file.py:Class``.
+
     Raises:
-        UsageError: no vLLM is importable, or this one cannot be driven.
+        UsageError: no vLLM is importable, or this one cannot be driven; or the given class is not
+            there, or cannot be put in place.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, given: str | None = None) -> None:
         self._release = load()
         self._features = detect(self._release)
-        self.name = f"vllm:{self._release.version}"
+        self._given = Given(self._release, given) if given is not None else None
+        self.name = str(TargetName(self._release.version, given))
+        if self._given is not None:
+            self._try_out(self._given)
+
+    def _try_out(self, given: Given) -> None:
+        """Build one plain engine, so that a class which does not fit is refused in one line."""
+        try:
+            self.start(Setup(groups=(GroupSetup("full", 4),)), lambda _event: None).close()
+        except Unsupported as refused:
+            raise UsageError(f"{given.name} cannot take part: {refused}") from None
+        except Exception as error:
+            why = " ".join(f"{type(error).__name__}: {error}".split())
+            at = place(error, given.file)
+            raise UsageError(
+                f"{given.name} cannot take part: {why}" + (f" (at {at})" if at else "")
+            ) from error
 
     def supports(self, setup: Setup) -> str | None:
         """None, or one line saying why this release cannot run ``setup``."""
@@ -34,4 +57,4 @@ class VllmTarget:
         reason = self.supports(setup)
         if reason is not None:
             raise Unsupported(reason)
-        return VllmEngine(self._release, self._features, self.name, setup, emit)
+        return VllmEngine(self._release, self._features, self.name, setup, emit, self._given)
