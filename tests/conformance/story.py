@@ -142,9 +142,22 @@ class Story:
     # --- scheduler, tier ---
 
     def ask(self, req: str, *hits: str) -> None:
-        self.emit(ev.Ask(self.step, S, req, 0))
+        """A question, hits, and the answer: all tokens up to the end of the last key."""
+        self.question(req)
         for key in hits:
-            self.emit(ev.Probe(self.step, S, req, key, "hit"))
+            self.probe(req, key, "hit")
+        named = {self.hash_of(req, i): (i + 1) * 4 for i in range(len(self.known[req]) // 4)}
+        self.answer(req, max((named.get(key.partition(":")[0], 0) for key in hits), default=0))
+
+    def question(self, req: str, computed: int = 0) -> None:
+        self.emit(ev.Ask(self.step, S, req, computed))
+
+    def probe(self, req: str, key: str, result: str) -> None:
+        self.emit(ev.Probe(self.step, S, req, key, result))
+
+    def answer(self, req: str, tokens: int | None) -> None:
+        """``tokens`` is None when the answer is put off."""
+        self.emit(ev.Answer(self.step, S, req, tokens, bool(tokens)))
 
     def accept(self, req: str, *accepted: tuple[str, int], evicted: tuple[str, ...] = ()) -> None:
         self.emit(

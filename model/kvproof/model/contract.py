@@ -81,6 +81,10 @@ class Contract:
         self.holds: Relation[Request, Lease] = Relation()
         # the window in which the request let go of it (S1)
         self.given_up_at: dict[tuple[Request, Lease], int] = {}
+        # its table has listed a block there (P7)
+        self.had: Relation[Request, Position] = Relation()
+        # the tokens that its forwards so far leave computed (P7)
+        self.computed_to: dict[Request, int] = {}
         # lies in the range that the scheduler answered for and the engine took (S14)
         self.expected: set[Lease] = set()
         # the engine may let a forward read this content there (S14)
@@ -97,6 +101,10 @@ class Contract:
         self.job_epoch: dict[Job, int] = {}
         # the step whose metadata carries it (S2)
         self.job_step: dict[Job, int] = {}
+        # how many jobs there have been (L1)
+        self.issued = 0
+        # order of the jobs (L1)
+        self.job_number: dict[Job, int] = {}
         # the first step that flushes it (S3)
         self.flush_at: dict[Job, int] = {}
         # what it copies (S4)
@@ -155,6 +163,18 @@ class Contract:
         self.pinned: Relation[Residency, Job] = Relation()
         # its latest lookup was put off, in this window (L1)
         self.deferred: Relation[Request, int] = Relation()
+        # how many jobs had been issued when its lookup was first put off (L1)
+        self.putting_off: dict[Request, int] = {}
+        # how often it was put off since with none of those in flight (L1)
+        self.polls: dict[Request, int] = {}
+        # its lookup has begun and is not answered (P16)
+        self.asking: set[Request] = set()
+        # its latest answer, while nothing that it rests on changed (P16)
+        self.told: dict[Request, int] = {}
+        # how many tokens were computed when it was answered (P16)
+        self.told_from: dict[Request, int] = {}
+        # a load of it failed for the request (L5)
+        self.spoiled: Relation[Request, Residency] = Relation()
         # a hit of the request's latest lookup (S5)
         self.answered: Relation[Request, Residency] = Relation()
 
@@ -182,6 +202,7 @@ class Contract:
         self.where[x_key] = x
         self.occupant[x_slot] = x
         self.latest[x_slot] = x
+        self.told.clear()
 
     def evict(self, x: Residency) -> None:
         """[tier] The tier takes a slot back: nobody writes it, nobody reads it."""
@@ -196,6 +217,7 @@ class Contract:
         self.occupant.pop(self.residency_slot[x], None)
         self.ready.discard(x)
         self.answered.discard(ANY, x)
+        self.told.clear()
 
     def publish(self, j: Job, x: Residency) -> None:
         """[scheduler] A store is completed: a key of it becomes readable."""
@@ -211,6 +233,7 @@ class Contract:
             raise Broken("oblige", "S6", "publish", 4, (j, x))
         self.storing.discard(x)
         self.ready.add(x)
+        self.told.clear()
 
     def drop(self, j: Job, x: Residency) -> None:
         """[scheduler] A store has failed: a key of it goes."""
@@ -220,10 +243,13 @@ class Contract:
             raise Broken("oblige", "P4", "drop", 1, (j, x))
         if not self.unreported.none(j, EACH):
             raise Broken("oblige", "P4", "drop", 2, (j, x))
+        if not (not self.failed.none(j, EACH)):
+            raise Broken("oblige", "P14", "drop", 3, (j, x))
         self.storing.discard(x)
         self.resident.discard(x)
         self.where.pop(self.residency_key[x], None)
         self.occupant.pop(self.residency_slot[x], None)
+        self.told.clear()
 
     def unpin(self, j: Job, x: Residency) -> None:
         """[scheduler] A load is completed: a key of it may go again."""
@@ -264,6 +290,7 @@ class Contract:
         self.occupant.clear()
         self.pinned.discard(ANY, ANY)
         self.answered.discard(ANY, ANY)
+        self.told.clear()
         self.reading.discard(ANY, ANY, ANY, ANY)
 
     def start_store(self, w: Worker, p: Piece) -> None:
@@ -279,14 +306,12 @@ class Contract:
         p_place_residency_slot = self.residency_slot[p_place_residency]
         if not (p_job in self.store):
             raise Broken("assume", "", "start_store", 0, (w, p))
-        if not (
-            ((p_job, p) in self.pieces)
-            and ((p_job, w) in self.pending)
-            and (not ((p_job, w) in self.submitted))
-        ):
+        if not ((p_job, p) in self.pieces):
             raise Broken("assume", "", "start_store", 1, (w, p))
+        if not (((p_job, w) in self.pending) and (not ((p_job, w) in self.submitted))):
+            raise Broken("oblige", "P2", "start_store", 2, (w, p))
         if not ((self.job_step[p_job] <= self.at[w]) and (not ((p, w) in self.started))):
-            raise Broken("assume", "", "start_store", 2, (w, p))
+            raise Broken("assume", "", "start_store", 3, (w, p))
         if not all(
             (
                 (other == p_place_residency)
@@ -300,7 +325,7 @@ class Contract:
             )
             for _, _, i, other in self.using.match(p_place_residency_slot, w, EACH, EACH)
         ):
-            raise Broken("oblige", "S7", "start_store", 3, (w, p))
+            raise Broken("oblige", "S7", "start_store", 4, (w, p))
         if not (
             (
                 ((p_lease, w, self.place_content[p_place]) in self.written)
@@ -312,7 +337,7 @@ class Contract:
             if (self.job_epoch[p_job] == self.epoch)
             else True
         ):
-            raise Broken("oblige", "S2", "start_store", 4, (w, p))
+            raise Broken("oblige", "S2", "start_store", 5, (w, p))
         self.started.add(p, w)
         self.slot_owner[p_place_residency_slot, w] = p_place_residency
 
@@ -326,14 +351,12 @@ class Contract:
         p_place_residency_slot = self.residency_slot[p_place_residency]
         if not (p_job in self.load):
             raise Broken("assume", "", "start_load", 0, (w, p))
-        if not (
-            ((p_job, p) in self.pieces)
-            and ((p_job, w) in self.pending)
-            and (not ((p_job, w) in self.submitted))
-        ):
+        if not ((p_job, p) in self.pieces):
             raise Broken("assume", "", "start_load", 1, (w, p))
+        if not (((p_job, w) in self.pending) and (not ((p_job, w) in self.submitted))):
+            raise Broken("oblige", "P2", "start_load", 2, (w, p))
         if not ((self.job_step[p_job] <= self.at[w]) and (not ((p, w) in self.started))):
-            raise Broken("assume", "", "start_load", 2, (w, p))
+            raise Broken("assume", "", "start_load", 3, (w, p))
         if not all(
             (
                 (other == p_place_residency)
@@ -347,7 +370,7 @@ class Contract:
             )
             for _, _, i, other in self.using.match(p_place_residency_slot, w, EACH, EACH)
         ):
-            raise Broken("oblige", "S7", "start_load", 3, (w, p))
+            raise Broken("oblige", "S7", "start_load", 4, (w, p))
         if not (
             ((p_place, w) in self.placed)
             and (
@@ -355,14 +378,14 @@ class Contract:
                 and (self.slot_owner[p_place_residency_slot, w] == p_place_residency)
             )
         ):
-            raise Broken("conclude", "S10", "start_load", 4, (w, p))
+            raise Broken("conclude", "S10", "start_load", 5, (w, p))
         if not ((p_lease, p_job) in self.incoming):
-            raise Broken("conclude", "S11", "start_load", 5, (w, p))
+            raise Broken("conclude", "S11", "start_load", 6, (w, p))
         if not all(
             ((other == p_lease) or (self.lease_seq[p_lease] < self.lease_seq[other]))
             for _, _, j, other in self.reading.match(p_lease_block, w, EACH, EACH)
         ):
-            raise Broken("oblige", "S3", "start_load", 6, (w, p))
+            raise Broken("oblige", "S3", "start_load", 7, (w, p))
         self.started.add(p, w)
         self.owner[p_lease_block, w] = p_lease
 
@@ -483,23 +506,110 @@ class Contract:
         """[engine] The engine asks anew what can be loaded; earlier hits count no more."""
         if not (r in self.alive):
             raise Broken("assume", "", "ask", 0, (r,))
+        self.asking.add(r)
         self.answered.discard(r, ANY)
         self.deferred.discard(r, ANY)
 
-    def defer(self, r: Request) -> None:
-        """[scheduler] The scheduler puts an answer off: the engine is to ask again later."""
+    def await_key(self, r: Request, x: Residency) -> None:
+        """[scheduler] A lookup finds a key that is still being stored, which it may wait for."""
         if not (r in self.alive):
-            raise Broken("assume", "", "defer", 0, (r,))
-        self.deferred.add(r, self.now)
+            raise Broken("assume", "", "await_key", 0, (r, x))
+        if not ((x in self.storing) and (x in self.maker)):
+            raise Broken("oblige", "L4", "await_key", 1, (r, x))
+        if not (not self.unreported.none(self.maker[x], EACH)):
+            raise Broken("oblige", "L4", "await_key", 2, (r, x))
 
-    def answer(self, r: Request, computed: int, tokens: int, known: int) -> None:
-        """[scheduler] An answer: ``tokens`` beyond ``computed``, of a request of which ``known``
-        are known.
+    def defer(self, r: Request, most: int, now_best: int, could_be: int, moving: int) -> None:
+        """[scheduler] The scheduler puts an answer off: the engine is to ask again later.
+
+        It waits for the jobs that were in flight when it did so first; with none of them left it
+        may do so ``most`` times more. ``now_best`` is the greatest boundary that can be served,
+        ``could_be`` the same with all that is being stored; ``moving`` is 1 when a key that the
+        answer needs is on its way to the GPU.
         """
         if not (r in self.alive):
-            raise Broken("assume", "", "answer", 0, (r, computed, tokens, known))
+            raise Broken("assume", "", "defer", 0, (r, most, now_best, could_be, moving))
+        if not (
+            not (
+                (r in self.putting_off)
+                and all(
+                    (self.putting_off[r] < self.job_number[j])
+                    for j, w in self.unreported.match(EACH, EACH)
+                )
+            )
+            or (self.polls[r] < most)
+        ):
+            raise Broken("oblige", "L1", "defer", 1, (r, most, now_best, could_be, moving))
+        if not (
+            (now_best < could_be)
+            or (moving == 1)
+            or not all(
+                (not (self.job_request[j] == r))
+                for j, w in self.unreported.match(EACH, EACH)
+            )
+        ):
+            raise Broken("oblige", "L3", "defer", 2, (r, most, now_best, could_be, moving))
+        if not (r in self.polls):
+            self.polls[r] = 0
+        if (
+            (r in self.putting_off)
+            and all(
+                (self.putting_off[r] < self.job_number[j])
+                for j, w in self.unreported.match(EACH, EACH)
+            )
+        ):
+            self.polls[r] = self.polls[r] + 1
+        if not (r in self.putting_off):
+            self.putting_off[r] = self.issued
+        self.deferred.add(r, self.now)
+        self.asking.discard(r)
+
+    def judge_own_wait(self, r: Request, now_best: int, could_be: int, moving: int) -> None:
+        """[scheduler] An answer is put off while a job of the request itself is in flight."""
+        if not ((now_best < could_be) or (moving == 1)):
+            raise Broken("oblige", "L3.1", "judge_own_wait", 0, (r, now_best, could_be, moving))
+
+    def answer(self, r: Request, computed: int, tokens: int, known: int, most: int) -> None:
+        """[scheduler] An answer: ``tokens`` beyond ``computed``, of a request of which ``known``
+        are known.
+
+        ``most`` is how many it lets itself be given.
+        """
+        if not (r in self.alive):
+            raise Broken("assume", "", "answer", 0, (r, computed, tokens, known, most))
         if not ((not (tokens < 0)) and ((computed + tokens) <= known)):
-            raise Broken("oblige", "P16", "answer", 1, (r, computed, tokens, known))
+            raise Broken("oblige", "P16", "answer", 1, (r, computed, tokens, known, most))
+        if not (tokens <= most):
+            raise Broken("oblige", "P15", "answer", 2, (r, computed, tokens, known, most))
+        if not (
+            (self.told[r] == tokens)
+            if ((r in self.told) and (r in self.told_from) and (self.told_from[r] == computed))
+            else True
+        ):
+            raise Broken("oblige", "P16", "answer", 3, (r, computed, tokens, known, most))
+        self.told[r] = tokens
+        self.told_from[r] = computed
+        self.putting_off.pop(r, None)
+        self.polls.pop(r, None)
+        self.asking.discard(r)
+
+    def offer(self, r: Request, q: Position, depth: int, most: int) -> None:
+        """[scheduler] A chunk is offered for storing: it ends with token ``depth``, ``q`` lies in
+        it.
+
+        ``most`` is how many tokens the request, and the engine's options, let be stored.
+        """
+        if not ((r, q) in self.had):
+            raise Broken("oblige", "P7", "offer", 0, (r, q, depth, most))
+        if not (depth <= most):
+            raise Broken("oblige", "P15", "offer", 1, (r, q, depth, most))
+
+    def offer_is_computed(self, r: Request, depth: int) -> None:
+        """[scheduler] The step of an offer has been scheduled: it computes what was offered, if not
+        before.
+        """
+        if not ((r in self.computed_to) and (depth <= self.computed_to[r])):
+            raise Broken("oblige", "P7", "offer_is_computed", 0, (r, depth))
 
     def use_key(self, named: Content, own: Content) -> None:
         """[scheduler] The scheduler uses a key for a request whose own content at that depth is
@@ -524,19 +634,24 @@ class Contract:
             raise Broken("assume", "", "open_load", 0, (j,))
         if not (not (j in self.store)):
             raise Broken("assume", "", "open_load", 1, (j,))
+        if not (not self.asking):
+            raise Broken("oblige", "P16", "open_load", 2, (j,))
         self.load.add(j)
         self.job_epoch[j] = self.epoch
 
     def pin(self, j: Job, x: Residency) -> None:
         """[scheduler] A load is promised a residency."""
+        j_request = self.job_request[j]
         if not ((j in self.load) and (self.job_epoch[j] == self.epoch)):
             raise Broken("assume", "", "pin", 0, (j, x))
         if not (not (j in self.job_step)):
             raise Broken("assume", "", "pin", 1, (j, x))
-        if not ((self.job_request[j], x) in self.answered):
+        if not ((j_request, x) in self.answered):
             raise Broken("oblige", "S5", "pin", 2, (j, x))
+        if not (not ((j_request, x) in self.spoiled)):
+            raise Broken("oblige", "L5", "pin", 3, (j, x))
         if not ((x in self.resident) and (x in self.ready)):
-            raise Broken("conclude", "S5", "pin", 3, (j, x))
+            raise Broken("conclude", "S5", "pin", 4, (j, x))
         self.pinned.add(x, j)
 
     def issue_load(self, j: Job) -> None:
@@ -546,10 +661,19 @@ class Contract:
         if not (self.job_epoch[j] == self.epoch):
             raise Broken("assume", "", "issue_load", 1, (j,))
         self.job_step[j] = self.now
+        self.issued = self.issued + 1
+        self.job_number[j] = self.issued
         for worker in self.workers:
             self.pending.add(j, worker)
         for worker in self.workers:
             self.unreported.add(j, worker)
+
+    def load_state(self, p: Piece, named: Content) -> None:
+        """[scheduler] A load brings a recurrent state: ``named`` is the prefix that the engine is
+        told of.
+        """
+        if not (self.place_content[self.piece_place[p]] == named):
+            raise Broken("oblige", "S9", "load_state", 0, (p, named))
 
     def plan_load(self, p: Piece) -> None:
         """[scheduler] One piece of a load: from a place of a pinned residency to a lease of the
@@ -614,6 +738,8 @@ class Contract:
         self.store.add(j)
         self.job_epoch[j] = self.epoch
         self.job_step[j] = self.now
+        self.issued = self.issued + 1
+        self.job_number[j] = self.issued
         for worker in self.workers:
             self.pending.add(j, worker)
         for worker in self.workers:
@@ -709,6 +835,26 @@ class Contract:
         if not (j in self.flush_at):
             self.flush_at[j] = self.now
 
+    def judge_flush(self, j: Job) -> None:
+        """[scheduler] A flush makes the workers wait for a store: one of its blocks is another's by
+        now.
+        """
+        if not (
+            self.unreported.none(j, EACH)
+            or (j in self.load)
+            or (not (self.job_epoch[j] == self.epoch))
+            or not all(
+                (not (self.piece_lease[p] in self.superseded_at))
+                for _, p in self.pieces.match(j, EACH)
+            )
+        ):
+            raise Broken("oblige", "L6", "judge_flush", 0, (j,))
+
+    def refuse_reset(self) -> None:
+        """[scheduler] The connector answers that it did not forget."""
+        if not False:
+            raise Broken("oblige", "P10", "refuse_reset", 0, ())
+
     def crash(self) -> None:
         """[scheduler] A call into the scheduler or a worker raised."""
         if not False:
@@ -733,7 +879,7 @@ class Contract:
     def drained(self, residue: int) -> None:
         """[scheduler] Nothing is left to do; ``residue`` counts what the scheduler still keeps."""
         if not self.unreported.none(EACH, EACH):
-            raise Broken("assume", "", "drained", 0, (residue,))
+            raise Broken("oblige", "L2", "drained", 0, (residue,))
         if not (not self.storing):
             raise Broken("oblige", "P12", "drained", 1, (residue,))
         if not self.pinned.none(EACH, EACH):
@@ -757,6 +903,10 @@ class Contract:
         self.ended.add(r)
         self.answered.discard(r, ANY)
         self.deferred.discard(r, ANY)
+        self.putting_off.pop(r, None)
+        self.polls.pop(r, None)
+        self.asking.discard(r)
+        self.told.pop(r, None)
 
     def preempt(self, r: Request) -> None:
         """[engine] A running request is put back; nothing that it was answered counts any more."""
@@ -764,6 +914,21 @@ class Contract:
             raise Broken("assume", "", "preempt", 0, (r,))
         self.answered.discard(r, ANY)
         self.deferred.discard(r, ANY)
+        self.putting_off.pop(r, None)
+        self.polls.pop(r, None)
+        self.asking.discard(r)
+        self.told.pop(r, None)
+
+    def extend(self, r: Request) -> None:
+        """[engine] A session goes on with other tokens than were known."""
+        if not (r in self.alive):
+            raise Broken("assume", "", "extend", 0, (r,))
+        self.answered.discard(r, ANY)
+        self.deferred.discard(r, ANY)
+        self.putting_off.pop(r, None)
+        self.polls.pop(r, None)
+        self.asking.discard(r)
+        self.told.pop(r, None)
 
     def lease(self, r: Request, l: Lease) -> None:
         """[engine] A block that nobody holds is handed out for one position of one request."""
@@ -787,6 +952,7 @@ class Contract:
         self.current[l_block] = l
         self.handed_at[l] = self.now
         self.holds.add(r, l)
+        self.had.add(r, self.lease_position[l])
 
     def share(self, r: Request, l: Lease) -> None:
         """[engine] A request also holds a lease whose content the GPU prefix cache knows."""
@@ -798,6 +964,7 @@ class Contract:
         if not self.incoming.none(l, EACH):
             raise Broken("assume", "", "share", 2, (r, l))
         self.holds.add(r, l)
+        self.had.add(r, self.lease_position[l])
 
     def free(self, r: Request, l: Lease) -> None:
         """[engine] A request lets go of a lease: it ended, was preempted, or its window slid on."""
@@ -813,6 +980,15 @@ class Contract:
         if not (l in self.handed_at):
             raise Broken("assume", "", "expect", 0, (l,))
         self.expected.add(l)
+
+    def schedule_to(self, r: Request, end: int) -> None:
+        """[engine] The step that is being scheduled leaves a request's first ``end`` tokens
+        computed.
+        """
+        if not (r in self.alive):
+            raise Broken("assume", "", "schedule_to", 0, (r, end))
+        if (not (r in self.computed_to)) or (self.computed_to[r] < end):
+            self.computed_to[r] = end
 
     def close_window(self) -> None:
         """[engine] ``schedule()`` ends; what comes now belongs to the next window."""
@@ -970,4 +1146,7 @@ class Contract:
             raise Broken("assume", "", "release", 0, (p,))
         if not self.pending.none(p_job, EACH):
             raise Broken("oblige", "S11", "release", 1, (p,))
+        if not (not self.failed.none(p_job, EACH)):
+            raise Broken("oblige", "P14", "release", 2, (p,))
         self.incoming.discard(p_lease, p_job)
+        self.spoiled.add(self.job_request[p_job], self.place_residency[self.piece_place[p]])

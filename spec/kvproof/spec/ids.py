@@ -187,6 +187,12 @@ CONTRACT = {
             " on its way to the GPU.",
         ),
         Id(
+            "L3.1",
+            "own-jobs-need-no-wait",
+            "A lookup is not put off for a job of the request itself that it could do without.",
+            "missed",
+        ),
+        Id(
             "L4",
             "no-circular-wait",
             "What a lookup waits for is on its way: a job that the workers have, never"

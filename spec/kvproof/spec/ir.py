@@ -223,6 +223,21 @@ class Invariant:
 
 
 @dataclass(frozen=True, slots=True)
+class Measure:
+    """A set that may only shrink: whoever is in ``rest`` after a move was in it before.
+
+    ``begins`` is the exception: where it holds before the move, the set is being made anew.
+    """
+
+    id: str
+    name: str
+    params: tuple[Var, ...]
+    rest: Node
+    begins: Node
+    doc: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Machine:
     """Everything about one machine."""
 
@@ -231,6 +246,7 @@ class Machine:
     fields: dict[str, Field]
     actions: dict[str, Action]
     invariants: tuple[Invariant, ...]
+    measures: tuple[Measure, ...] = ()
 
 
 # --- walking -------------------------------------------------------------------------------------

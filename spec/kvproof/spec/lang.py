@@ -75,6 +75,7 @@ __all__ = [
     "invariant",
     "map1",
     "map2",
+    "measure",
     "negate",
     "none",
     "oblige",
@@ -112,6 +113,19 @@ def invariant(id: str) -> Callable[[M], M]:
     return mark
 
 
+def measure(id: str) -> Callable[[M], M]:
+    """Mark a method as a measure that serves ``id``: it returns what is left, and when it begins.
+
+    See ``ir.Measure``.
+    """
+
+    def mark(method: M) -> M:
+        method.__dict__["kvproof_measure"] = id
+        return method
+
+    return mark
+
+
 class MachineSpec:
     """Base of machines. ``trace()`` gives the intermediate form."""
 
@@ -126,6 +140,7 @@ class MachineSpec:
         fields: dict[str, ir.Field] = {}
         actions: dict[str, ir.Action] = {}
         invariants: list[ir.Invariant] = []
+        measures: list[ir.Measure] = []
         members = {n: m for c in reversed(cls.__mro__) for n, m in vars(c).items()}
         for member in members.values():
             if isinstance(member, Declared):
@@ -136,6 +151,11 @@ class MachineSpec:
             elif id := getattr(member, "kvproof_invariant", None):
                 node = member(self).node
                 invariants.append(ir.Invariant(id, name, node, inspect.getdoc(member) or ""))
+            elif id := getattr(member, "kvproof_measure", None):
+                params = _params(name, member, fields)
+                rest, begins = member(self, *(Expr(p) for p in params))
+                doc = inspect.getdoc(member) or ""
+                measures.append(ir.Measure(id, name, params, rest.node, begins.node, doc))
         sorts = {s for f in fields.values() for s in (*f.args, f.value)}
         sorts |= {v.sort for a in actions.values() for v in a.params}
         return ir.Machine(
@@ -144,12 +164,12 @@ class MachineSpec:
             fields,
             actions,
             tuple(invariants),
+            tuple(measures),
         )
 
 
-def _trace_action(
-    machine: MachineSpec, name: str, owner: str, method: AnyType, fields: dict[str, ir.Field]
-) -> ir.Action:
+def _params(name: str, method: AnyType, fields: dict[str, ir.Field]) -> tuple[ir.Var, ...]:
+    """The parameters of a method after ``self``, as variables of their sorts."""
     hints = get_type_hints(method)
     params = []
     for parameter in list(inspect.signature(method).parameters)[1:]:
@@ -157,7 +177,14 @@ def _trace_action(
             raise SpecError(f"{name}: parameter {parameter} shadows the field of that name")
         (sort,) = get_args(hints[parameter])
         params.append(ir.Var(parameter, sort_name(sort)))
+    return tuple(params)
+
+
+def _trace_action(
+    machine: MachineSpec, name: str, owner: str, method: AnyType, fields: dict[str, ir.Field]
+) -> ir.Action:
+    params = _params(name, method, fields)
     with collecting() as said:
         method(machine, *(Expr(p) for p in params))
         body = tuple(said)
-    return ir.Action(name, owner, tuple(params), body, inspect.getdoc(method) or "")
+    return ir.Action(name, owner, params, body, inspect.getdoc(method) or "")

@@ -4,6 +4,7 @@ initial      each invariant holds at the start
 step         each action keeps each invariant whose fields it may change
 defined      no map is read where it is undefined
 conclude     what an action concludes follows from its guards and the invariants
+progress     each action leaves each measure's set no larger, unless it begins
 effect       each update that the spec states has taken place when the action is over
 faithful     the guards are the spec's own and nothing else is written (trivial on the spec itself)
 
@@ -116,6 +117,9 @@ def _action(spec: ir.Machine, expected: ir.Action, actual: ir.Action) -> Iterato
     for inv in spec.invariants:
         if written & ir.fields_read(inv.body):
             yield _step(spec, actual, inv)
+    for measure in spec.measures:
+        if written & ir.fields_read(measure.rest):
+            yield _progress(actual, measure)
     yield from _effects(spec, expected, actual)
 
 
@@ -219,6 +223,19 @@ def _step(spec: ir.Machine, action: ir.Action, inv: ir.Invariant) -> Obligation:
         return run.known, run.state.eval(inv.body, {})
 
     return Obligation("step", action.name, inv.id, f"step/{action.name}/{inv.name}", build)
+
+
+def _progress(action: ir.Action, measure: ir.Measure) -> Obligation:
+    def build(e: Encoder) -> Goal:
+        run = _start(action, e)
+        bound, env = run.state.bind(measure.params, {})
+        before = run.state.eval(measure.rest, env)
+        begins = run.state.eval(measure.begins, env)
+        after = _advance(run, action.body).state.eval(measure.rest, env)
+        return run.known, z3.ForAll(bound, z3.Implies(after, z3.Or(before, begins)))
+
+    name = f"progress/{action.name}/{measure.name}"
+    return Obligation("progress", action.name, measure.id, name, build)
 
 
 def _effects(spec: ir.Machine, expected: ir.Action, actual: ir.Action) -> Iterator[Obligation]:

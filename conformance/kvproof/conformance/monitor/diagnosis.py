@@ -6,7 +6,7 @@ raised, never off the text of the exception.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 from kvproof.conformance.monitor.world import World
 from kvproof.conformance.trace.events import Raised
@@ -21,7 +21,7 @@ def explain(world: World, event: Raised, accepted: Accepted) -> str | None:
     reference = world.reference
     if "reset" in event.call:
         return "P10"
-    if ids_are_confused(world):
+    if ids_are_confused(world, {world.request(event.req)} if event.req else set()):
         return "P13"
     if any(reference.job_epoch[j] != reference.epoch for j, _ in reference.unreported):
         return "M2"
@@ -38,14 +38,26 @@ def explain(world: World, event: Raised, accepted: Accepted) -> str | None:
     return None
 
 
-def ids_are_confused(world: World) -> bool:
-    """Whether a request is about whose id was used again before its former life was worked off.
+def ids_are_confused(world: World, own: Set[Request]) -> bool:
+    """Whether the id of a request in ``own`` was used again before its former life was worked off.
 
-    When no request is left, any such request of the run counts: what it left over shows only now.
+    ``own`` are the requests that something went wrong for: the new life as well as the former one
+    may suffer. When nobody can tell which they are, whoever is alive or has just ended counts, and
+    with no request left any of the run: what it left over shows only now.
     """
+    if own:
+        called = {str(world.names.original("Request", r)) for r in own}
+        again = {str(world.names.original("Request", r)) for r in world.reused}
+        return not called.isdisjoint(again | {_former(req) for req in again})
     if not world.reference.alive:
         return bool(world.reused)
     return any(r in world.reference.alive or _just_ended(world, r) for r in world.reused)
+
+
+def _former(req: str) -> str:
+    """The life before ``req``, which is not the first."""
+    identity, _, life = req.rpartition("#")
+    return f"{identity}#{int(life) - 1}"
 
 
 def _just_ended(world: World, r: Request) -> bool:

@@ -22,6 +22,7 @@ class Facts:
         self.machine = machine
         self.world = world
         self.found: dict[str, str] = {}
+        self.elements: dict[str, tuple[str, int]] = {}
 
     def explain(self, action: str, index: int, params: tuple[int, ...]) -> dict[str, str]:
         """The facts that make guard ``index`` of ``action`` false for ``params``."""
@@ -30,6 +31,7 @@ class Facts:
         env = {p.name: value for p, value in zip(declared.params, params, strict=True)}
         for p, value in zip(declared.params, params, strict=True):
             self.found[p.name] = self.show(p.sort, value)
+            self.elements[p.name] = (p.sort, value)
         self._blame(guards[index].cond, env, True)
         return self.found
 
@@ -111,6 +113,7 @@ class Facts:
                 self.found[self._text(ir.Read(name, args), inner)] = "True"
                 for v in variables:
                     self.found[v.name] = self.show(v.sort, inner[v.name])
+                    self.elements[v.name] = (v.sort, inner[v.name])
                 self._blame(body, inner, True)
             case ir.ForAll((variable,), body) if wanted:
                 workers = self.world.reference.workers

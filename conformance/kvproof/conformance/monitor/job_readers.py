@@ -1,28 +1,26 @@
-"""From events to moves: lookups, the tier, transfer jobs and the workers."""
+"""From events to moves: the tier, transfer jobs and the workers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kvproof.conformance.monitor.lookup_readers import LookupReaders, Move
 from kvproof.conformance.monitor.world import World
 from kvproof.conformance.trace import events as ev
 from kvproof.model.contract import Job, Piece, Request, Residency
 
-Move = tuple[str, tuple[int, ...]]
-"""The name of a reference action and its parameters."""
+__all__ = ["Contradiction", "JobReaders", "Move"]
 
 
 class Contradiction(Exception):
     """The trace contradicts itself: the recorder is at fault, not the recorded."""
 
 
-class JobReaders:
+class JobReaders(LookupReaders):
     """What the trace has said of jobs so far, and the readers of events about them."""
 
     def __init__(self, world: World) -> None:
-        self.world = world
-        self.tier_is_told = False
-        self.asked_from: dict[Request, int] = {}
+        super().__init__(world)
         self.jobs: dict[int, Job] = {}
         self.pieces: dict[Job, list[Piece]] = {}
         self.keys: dict[Job, list[str]] = {}
@@ -31,48 +29,12 @@ class JobReaders:
         self.loading: dict[Request, Job] = {}
         self.unfinished_loads: list[Job] = []
 
-    # --- lookups and the tier ---
-
-    def _ask(self, event: ev.Ask) -> Iterator[Move]:
-        r = self.world.request(event.req)
-        self.asked_from[r] = event.computed
-        yield "ask", (r,)
-
-    def _answer(self, event: ev.Answer) -> Iterator[Move]:
-        r = self.world.request(event.req)
-        if event.tokens is None:
-            yield "defer", (r,)
-        else:
-            known = len(self.world.marks[r]) - 1
-            yield "answer", (r, self.asked_from[r], event.tokens, known)
-
-    def _tier_request(self, event: ev.TierRequest) -> Iterator[Move]:
-        self.tier_is_told = True
-        yield f"tier_{event.phase}", (self.world.request(event.req),)
-
-    def _tier_call(self, r: Request) -> Iterator[Move]:
-        # Early releases tell their tier of no request at all; then there is no order to keep.
-        if self.tier_is_told:
-            yield "tier_call", (r,)
-
-    def _touch(self, event: ev.Touch) -> Iterator[Move]:
-        yield from self._tier_call(self.world.request(event.req))
-
-    def _use(self, r: Request, key: str) -> Iterator[Move]:
-        yield "use_key", self.world.named_and_own(r, key)
-
-    def _probe(self, event: ev.Probe) -> Iterator[Move]:
-        r = self.world.request(event.req)
-        yield from self._tier_call(r)
-        yield from self._use(r, event.key)
-        if event.result == "hit":
-            yield "hit", (r, self.world.residency(event.key))
+    # --- the tier ---
 
     def _prepare_store(self, event: ev.PrepareStore) -> Iterator[Move]:
         r = self.world.request(event.req)
         yield from self._tier_call(r)
-        for key in event.keys:
-            yield from self._use(r, key)
+        yield from self._offers(r, event)
         for key in event.evicted:
             yield "evict", (self.world.residency(key),)
         batch: list[Residency] = []
@@ -133,8 +95,20 @@ class JobReaders:
         if event.kind == "store":
             for x in self._taken(r, event.pieces):
                 yield "make", (job, x)
+        states = self._states(r, event)
         for piece in event.pieces:
-            yield f"plan_{event.kind}", (self._plan(r, job, piece),)
+            p = self._plan(r, job, piece)
+            if piece in states:
+                yield "load_state", (p, self.world.marks[r][self.boundary[r]])
+            yield f"plan_{event.kind}", (p,)
+
+    def _states(self, r: Request, event: ev.Issue) -> list[ev.Piece]:
+        """The pieces of a load that bring a recurrent state: the last one of each such group."""
+        if event.kind != "load" or r not in self.boundary:
+            return []
+        last = {piece.group: piece for piece in event.pieces}
+        groups = self.world.header.groups
+        return [piece for g, piece in last.items() if groups[g].kind == "recurrent"]
 
     def _taken(self, r: Request, pieces: list[ev.Piece]) -> list[Residency]:
         """The residencies that a store fills: what the tier accepted in the call that it is for."""
@@ -163,6 +137,7 @@ class JobReaders:
         for number in event.jobs:
             if number in self.jobs:
                 yield "flush", (self.jobs[number],)
+                yield "judge_flush", (self.jobs[number],)
 
     def _received(self, event: ev.Received) -> Iterator[Move]:
         job = self.loading.pop(self.world.request(event.req), None)

@@ -12,6 +12,7 @@ from typing import Any
 
 from kvproof.conformance.monitor import forward
 from kvproof.conformance.monitor.job_readers import Contradiction, JobReaders, Move
+from kvproof.conformance.monitor.limits import limits_of
 from kvproof.conformance.monitor.world import World
 from kvproof.conformance.trace import events as ev
 from kvproof.model.contract import Content, Lease, Request, Worker
@@ -31,6 +32,7 @@ class Mapping(JobReaders):
         self.replaced: dict[Lease, Lease] = {}
         self._readers: dict[type[Any], Callable[[Any], Iterator[Move]]] = {
             ev.Arrive: self._arrive,
+            ev.Extended: self._extended,
             ev.Hashed: self._hashed,
             ev.Finish: self._finish,
             ev.Preempt: self._preempt,
@@ -45,6 +47,7 @@ class Mapping(JobReaders):
             ev.Zero: self._zero,
             ev.Received: self._received,
             ev.Reset: self._reset,
+            ev.ResetRefused: self._reset_refused,
             ev.TierReset: self._reset,
             ev.Drained: self._drained,
             ev.Stalled: self._stalled,
@@ -77,9 +80,17 @@ class Mapping(JobReaders):
         r = self.world.request(event.req)
         if self._former_life_lingers(event.req):
             self.world.reused.add(r)
+        self.world.limits[r] = limits_of(event, self.world.header)
         self.world.marks[r] = [self.world.contents.root(event.salt)]
         self.world.tokens(r, 0, event.tokens)
         yield "arrive", (r,)
+
+    def _extended(self, event: ev.Extended) -> Iterator[Move]:
+        r = self.world.request(event.req)
+        self.world.limits[r].prompt = event.kept + len(event.tokens)
+        del self.world.marks[r][event.kept + 1 :]
+        self.world.tokens(r, event.kept, event.tokens)
+        yield "extend", (r,)
 
     def _hashed(self, event: ev.Hashed) -> Iterator[Move]:
         marks = self.world.marks[self.world.request(event.req)]
@@ -89,6 +100,7 @@ class Mapping(JobReaders):
                 raise Contradiction(f"{event.req} has a hash of {tokens} tokens before them")
             if self.world.hashes.setdefault(block_hash, marks[tokens]) != marks[tokens]:
                 raise Contradiction(f"hash {block_hash[:8]} names two different prefixes")
+            self.world.named[marks[tokens]] = block_hash
         return iter(())
 
     def _former_life_lingers(self, req: str) -> bool:
@@ -133,17 +145,6 @@ class Mapping(JobReaders):
             self.advancing[block] = lease
         yield "free", (r, lease)
 
-    def _allocated(self, event: ev.Allocated) -> Iterator[Move]:
-        r = self.world.request(event.req)
-        start = self.asked_from.get(r, 0)
-        end = start + event.external
-        for number, group in enumerate(self.world.header.groups):
-            table = self.world.tables.get(r, {}).get(number, {})
-            size = group.tokens_per_block
-            for index in range(start // size, -(-end // size) if event.external else 0):
-                if index in table:
-                    yield "expect", (table[index],)
-
     def _scheduled(self, event: ev.Scheduled) -> Iterator[Move]:
         tables = self.world.tables
         self.snapshots[event.step] = {
@@ -151,6 +152,9 @@ class Mapping(JobReaders):
             for r in (self.world.request(c.req) for c in event.computing)
         }
         self.snapshots.pop(event.step - 8, None)
+        for c in event.computing:
+            yield "schedule_to", (self.world.request(c.req), c.end)
+        yield from self._judge_offers()
         yield "close_window", ()
 
     def _launch(self, event: ev.Launch) -> Iterator[Move]:
@@ -225,6 +229,9 @@ class Mapping(JobReaders):
     def _reset(self, event: ev.Event) -> Iterator[Move]:
         self.unfinished_loads.clear()
         yield "reset", ()
+
+    def _reset_refused(self, event: ev.ResetRefused) -> Iterator[Move]:
+        yield "refuse_reset", ()
 
     def _drained(self, event: ev.Drained) -> Iterator[Move]:
         yield "drained", (sum(event.residue.values()),)

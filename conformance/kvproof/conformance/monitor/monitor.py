@@ -1,7 +1,7 @@
 """The monitor: feeds a trace to the reference and stops at the first promise that is broken.
 
-A guard of class *missed* (work or room wasted, a hit lost) stops nothing: what follows it is as sound
-as before, so the finding is noted and the run goes on.
+A guard of class *missed* (work or room wasted, a hit lost) stops nothing: what follows it is as
+sound as before, so the finding is noted and the run goes on.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from kvproof.conformance.monitor.facts import Facts
 from kvproof.conformance.monitor.finding import Finding
 from kvproof.conformance.monitor.job_readers import Contradiction
 from kvproof.conformance.monitor.mapping import Mapping
+from kvproof.conformance.monitor.signature import Circumstances, Elements
 from kvproof.conformance.monitor.world import World
-from kvproof.conformance.trace.events import AnyEvent, Event, Header, Raised
+from kvproof.conformance.trace.events import AnyEvent, Drained, Event, Header, Raised, Stalled
 from kvproof.model.broken import Broken
 from kvproof.spec import ir
 from kvproof.spec.contract import contract
@@ -36,6 +37,7 @@ class Monitor:
     def __init__(self, header: Header) -> None:
         self.world = World(header)
         self.mapping = Mapping(self.world)
+        self.circumstances = Circumstances(self.world)
         self.events = 0
         self.finding: Finding | None = None
         self.missed: list[Finding] = []
@@ -47,6 +49,7 @@ class Monitor:
             return self.finding
         reference = self.world.reference
         try:
+            self.circumstances.see(event)
             for action, params in self.mapping.moves(event):
                 self._calls[action] += 1
                 try:
@@ -88,8 +91,6 @@ class Monitor:
         known = CONTRACT.get(broken.id)
         culprit = {"assume": action.by, "oblige": "scheduler", "conclude": "harness"}[broken.kind]
         sentence = known.sentence if known else action.doc.splitlines()[0]
-        facts = {}
-        explained_by = "P13" if culprit == "scheduler" and ids_are_confused(self.world) else None
         if isinstance(event, Raised):
             explained_by = explain(self.world, event, self.mapping.accepted)
             facts = {"call": event.call, "exception": event.exception, "where": event.where}
@@ -97,13 +98,15 @@ class Monitor:
                 facts["request"] = event.req
             if explained_by:
                 facts["because"] = EXPLANATIONS[explained_by]
+            kind = ""
         else:
-            try:
-                facts = Facts(contract(), self.world).explain(
-                    broken.action, broken.index, broken.params
-                )
-            except (KeyError, StopIteration):
-                facts = {"parameters": ", ".join(map(str, broken.params))}
+            facts, elements = self._facts(broken)
+            own = self.circumstances.requests(event, elements)
+            # Only these events may be about requests that nobody names.
+            told = own or isinstance(event, Drained | Stalled)
+            confused = culprit == "scheduler" and told and ids_are_confused(self.world, own)
+            explained_by = "P13" if confused else None
+            kind = self.circumstances.kind(event, elements)
         return Finding(
             id=broken.id or f"A-{broken.action}",
             sentence=sentence,
@@ -115,7 +118,16 @@ class Monitor:
             event=event.__struct_config__.tag or type(event).__name__,  # type: ignore[arg-type]
             facts=facts,
             explained_by=explained_by,
+            kind=kind,
         )
+
+    def _facts(self, broken: Broken) -> tuple[dict[str, str], Elements]:
+        """The facts that make a guard false, and the elements that they are about."""
+        facts = Facts(contract(), self.world)
+        try:
+            return facts.explain(broken.action, broken.index, broken.params), facts.elements
+        except (KeyError, StopIteration):
+            return {"parameters": ", ".join(map(str, broken.params))}, facts.elements
 
     def _harness(self, event: Event, why: str) -> Finding:
         return Finding(

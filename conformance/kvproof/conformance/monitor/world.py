@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from kvproof.conformance.monitor.contents import Contents
+from kvproof.conformance.monitor.limits import Limits
 from kvproof.conformance.trace.events import Header
 from kvproof.model.contract import (
     Block,
@@ -69,7 +70,10 @@ class World:
         self.contents = Contents()
         self.reference = Contract([Worker(rank) for rank in range(header.num_workers)])
         self.marks: dict[Request, list[Content]] = {}
+        self.limits: dict[Request, Limits] = {}
+        self.asked_from: dict[Request, int] = {}
         self.hashes: dict[str, Content] = {}
+        self.named: dict[Content, str] = {}
         self.tables: dict[Request, dict[int, dict[int, Lease]]] = {}
         self.residencies: dict[Key, Residency] = {}
         self.in_slot: dict[Slot, Residency] = {}
@@ -96,6 +100,10 @@ class World:
         )
         self._positions[position] = (group, index)
         return position
+
+    def group_of(self, position: Position) -> int | None:
+        """The group of a position; None when it is no place in any table."""
+        return self._positions[position][0] if position in self._positions else None
 
     def block(self, block: int) -> Block:
         """A GPU block."""
@@ -215,6 +223,26 @@ class World:
         named = self.hashes.get(key.rpartition(":")[0], Content(-1))
         depth = self.contents.depth(named) if named >= 0 else len(self.marks[r])
         return named, self.marks[r][depth] if depth < len(self.marks[r]) else Content(-2)
+
+    def key_of(self, content: Content, group: int) -> Key | None:
+        """The offload key of a prefix in a group; None when no hash names the prefix."""
+        block_hash = self.named.get(content)
+        return None if block_hash is None else self.key(f"{block_hash}:{group}")
+
+    def depth_named_by(self, key: str) -> int:
+        """Of how many tokens a key names the prefix; 0 when its hash is not known."""
+        named = self.hashes.get(key.rpartition(":")[0])
+        return 0 if named is None else self.contents.depth(named)
+
+    def positions_named_by(self, key: str) -> list[Position]:
+        """The table positions of the chunk that a key names, in order."""
+        count = self.header.blocks_per_chunk
+        return [self._named_by(key, offset)[0] for offset in range(count)]
+
+    def has_own_job(self, r: Request) -> bool:
+        """Whether a job of the request itself is in flight."""
+        reference = self.reference
+        return any(reference.job_request[j] == r for j, _ in reference.unreported)
 
     def _named_by(self, key: str, offset: int) -> tuple[Position, Content]:
         """What the block at ``offset`` of the chunk that ``key`` names must hold.

@@ -27,11 +27,16 @@ SCHEDULER_RANK = -1
 
 
 class GroupGeometry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One KV-cache group. ``window`` is in tokens and only set for windowed kinds."""
+    """One KV-cache group. ``window`` is in tokens and only set for windowed kinds.
+
+    ``draft``: the group holds the layers of a drafter (EAGLE, MTP), whose last block counts for
+    nothing until the token after it is known.
+    """
 
     kind: str  # "full" | "window" | "chunked" | "recurrent"
     tokens_per_block: int
     window: int | None = None
+    draft: bool = False
 
 
 class Header(
@@ -69,11 +74,30 @@ class Event(msgspec.Struct, frozen=True, tag_field="event", forbid_unknown_field
 
 
 class Arrive(Event, frozen=True, tag="arrive"):
-    """A request enters the engine. ``tokens`` is its prompt; ``salt`` separates equal prompts."""
+    """A request enters the engine. ``tokens`` is its prompt; ``salt`` separates equal prompts.
+
+    ``max_load`` and ``max_offload`` are the client's caps, in tokens: how many may be loaded beyond
+    what is computed, and up to which position anything may be stored; 0 is a cap, None is none.
+    ``skip_reading`` forbids to read what others left in any cache.
+    """
 
     req: str
     tokens: list[int]
     salt: str = ""
+    max_load: int | None = None
+    max_offload: int | None = None
+    skip_reading: bool = False
+
+
+class Extended(Event, frozen=True, tag="extended"):
+    """A session goes on: from now on the request's tokens are its first ``kept``, then ``tokens``.
+
+    What it had beyond ``kept`` (a token sampled and never computed) is gone.
+    """
+
+    req: str
+    kept: int
+    tokens: list[int]
 
 
 class Hashed(Event, frozen=True, tag="hashed"):
@@ -187,6 +211,10 @@ class Received(Event, frozen=True, tag="received"):
 
 class Reset(Event, frozen=True, tag="reset"):
     """The engine tells the connector to forget everything that it stored."""
+
+
+class ResetRefused(Event, frozen=True, tag="reset_refused"):
+    """The connector answers to the reset just told that it did not forget."""
 
 
 class Drained(Event, frozen=True, tag="drained"):
@@ -357,6 +385,7 @@ class Report(Event, frozen=True, tag="report"):
 
 AnyEvent = (
     Arrive
+    | Extended
     | Hashed
     | Finish
     | Preempt
@@ -370,6 +399,7 @@ AnyEvent = (
     | Zero
     | Received
     | Reset
+    | ResetRefused
     | Drained
     | Stalled
     | Raised

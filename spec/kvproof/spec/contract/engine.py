@@ -9,6 +9,7 @@ from kvproof.spec.lang import (
     EACH,
     Bool,
     Expr,
+    Int,
     action,
     assume,
     both,
@@ -39,15 +40,28 @@ class EngineMoves(Views):
         assume(self.alive[r])
         self.alive.discard(r)
         self.ended.add(r)
-        self.answered.discard(r, ANY)
-        self.deferred.discard(r, ANY)
+        self.forget_lookup(r)
 
     @action(by="engine")
     def preempt(self, r: Expr[Request]) -> None:
         """A running request is put back; nothing that it was answered counts any more."""
         assume(self.alive[r])
+        self.forget_lookup(r)
+
+    @action(by="engine")
+    def extend(self, r: Expr[Request]) -> None:
+        """A session goes on with other tokens than were known."""
+        assume(self.alive[r])
+        self.forget_lookup(r)
+
+    def forget_lookup(self, r: Expr[Request]) -> None:
+        """What the request was answered, and how long it was put off, counts no more."""
         self.answered.discard(r, ANY)
         self.deferred.discard(r, ANY)
+        self.putting_off.discard(r)
+        self.polls.discard(r)
+        self.asking.discard(r)
+        self.told.discard(r)
 
     # --- leases ---
 
@@ -71,6 +85,7 @@ class EngineMoves(Views):
         self.current[b] = l
         self.handed_at[l] = self.now.value
         self.holds.add(r, l)
+        self.had.add(r, self.lease_position[l])
 
     @action(by="engine")
     def share(self, r: Expr[Request], l: Expr[Lease]) -> None:
@@ -80,6 +95,7 @@ class EngineMoves(Views):
         assume(both(self.current.has(b), self.current[b] == l))
         assume(none(self.incoming.match(l, EACH)))
         self.holds.add(r, l)
+        self.had.add(r, self.lease_position[l])
 
     @action(by="engine")
     def free(self, r: Expr[Request], l: Expr[Lease]) -> None:
@@ -96,6 +112,14 @@ class EngineMoves(Views):
         self.expected.add(l)
 
     # --- steps ---
+
+    @action(by="engine")
+    def schedule_to(self, r: Expr[Request], end: Int) -> None:
+        """The step that is being scheduled leaves a request's first ``end`` tokens computed."""
+        assume(self.alive[r])
+        self.computed_to.put(
+            r, end, when=either(negate(self.computed_to.has(r)), self.computed_to[r] < end)
+        )
 
     @action(by="engine")
     def close_window(self) -> None:
@@ -189,4 +213,6 @@ class EngineMoves(Views):
         l = self.piece_lease[p]
         assume(both(self.load[j], self.pieces[j, p], self.incoming[l, j]))
         oblige("S11", none(self.pending.match(j, EACH)))
+        oblige("P14", negate(none(self.failed.match(j, EACH))))
         self.incoming.discard(l, j)
+        self.spoiled.add(self.job_request[j], self.place_residency[self.piece_place[p]])

@@ -67,6 +67,8 @@ class State(MachineSpec):
     current = map1(Block, Lease, "the latest hand-out of a block", "S1")
     holds = relation2(Request, Lease, "the request's table lists the lease", "S1")
     given_up_at = map2(Request, Lease, int, "the window in which the request let go of it", "S1")
+    had = relation2(Request, Position, "its table has listed a block there", "P7")
+    computed_to = map1(Request, int, "the tokens that its forwards so far leave computed", "P7")
     expected = relation1(
         Lease, "lies in the range that the scheduler answered for and the engine took", "S14"
     )
@@ -85,6 +87,8 @@ class State(MachineSpec):
     load = relation1(Job, "is a load", "S10")
     job_epoch = map1(Job, int, "the epoch in which it was prepared", "P5")
     job_step = map1(Job, int, "the step whose metadata carries it", "S2")
+    issued = scalar("how many jobs there have been", "L1")
+    job_number = map1(Job, int, "order of the jobs", "L1")
     flush_at = map1(Job, int, "the first step that flushes it", "S3")
     pieces = relation2(Job, Piece, "what it copies", "S4")
     pending = relation2(Job, Worker, "issued, and the worker's copy has not ended", "S6")
@@ -122,4 +126,12 @@ class State(MachineSpec):
     slot_owner = map2(Slot, Worker, Residency, "the residency whose store last wrote it", "S7")
     pinned = relation2(Residency, Job, "a load reads it: it must stay", "S7")
     deferred = relation2(Request, int, "its latest lookup was put off, in this window", "L1")
+    putting_off = map1(
+        Request, int, "how many jobs had been issued when its lookup was first put off", "L1"
+    )
+    polls = map1(Request, int, "how often it was put off since with none of those in flight", "L1")
+    asking = relation1(Request, "its lookup has begun and is not answered", "P16")
+    told = map1(Request, int, "its latest answer, while nothing that it rests on changed", "P16")
+    told_from = map1(Request, int, "how many tokens were computed when it was answered", "P16")
+    spoiled = relation2(Request, Residency, "a load of it failed for the request", "L5")
     answered = relation2(Request, Residency, "a hit of the request's latest lookup", "S5")

@@ -43,6 +43,7 @@ class TierMoves(State):
         self.where[k] = x
         self.occupant[s] = x
         self.latest[s] = x
+        self.told.discard(ANY)
 
     @action(by="tier")
     def evict(self, x: Expr[Residency]) -> None:
@@ -53,6 +54,7 @@ class TierMoves(State):
         self.leave(x)
         self.ready.discard(x)
         self.answered.discard(ANY, x)
+        self.told.discard(ANY)
 
     def leave(self, x: Expr[Residency]) -> None:
         """Key and slot part."""
@@ -70,6 +72,7 @@ class TierMoves(State):
         oblige("S6", none(self.failed.match(j, EACH)))
         self.storing.discard(x)
         self.ready.add(x)
+        self.told.discard(ANY)
 
     @action(by="scheduler")
     def drop(self, j: Expr[Job], x: Expr[Residency]) -> None:
@@ -77,8 +80,10 @@ class TierMoves(State):
         oblige("P5", both(self.job_epoch.has(j), self.job_epoch[j] == self.epoch.value))
         oblige("P4", both(self.storing[x], self.maker.has(x), self.maker[x] == j))
         oblige("P4", none(self.unreported.match(j, EACH)))
+        oblige("P14", negate(none(self.failed.match(j, EACH))))
         self.storing.discard(x)
         self.leave(x)
+        self.told.discard(ANY)
 
     @action(by="scheduler")
     def unpin(self, j: Expr[Job], x: Expr[Residency]) -> None:
@@ -118,4 +123,5 @@ class TierMoves(State):
         self.occupant.discard(ANY)
         self.pinned.discard(ANY, ANY)
         self.answered.discard(ANY, ANY)
+        self.told.discard(ANY)
         self.reading.discard(ANY, ANY, ANY, ANY)

@@ -50,7 +50,8 @@ class WorkerMoves(Views):
     def may_start(self, w: Expr[Worker], p: Expr[Piece]) -> None:
         """The guards that loads and stores share when the copier gets hold of a piece."""
         j = self.piece_job[p]
-        assume(both(self.pieces[j, p], self.pending[j, w], negate(self.submitted[j, w])))
+        assume(self.pieces[j, p])
+        oblige("P2", both(self.pending[j, w], negate(self.submitted[j, w])))
         assume(both(self.job_step[j] <= self.at[w], negate(self.started[p, w])))
         oblige("S7", self.slot_is_free_of_others(w, p))
 

@@ -33,6 +33,20 @@ class JobInvariants(Views):
             ),
         )
 
+    @invariant("L1")
+    def issued_jobs_are_numbered(self) -> Bool:
+        """A job has a number once it is issued, none larger than the number of jobs."""
+        return forall(
+            Job,
+            lambda j: both(
+                implies(self.job_step.has(j), self.job_number.has(j)),
+                implies(
+                    self.job_number.has(j),
+                    both(self.job_step.has(j), self.job_number[j] <= self.issued.value),
+                ),
+            ),
+        )
+
     @invariant("P4")
     def only_issued_jobs_are_under_way(self) -> Bool:
         """Workers know a job only after it was issued; what has not ended was not reported."""

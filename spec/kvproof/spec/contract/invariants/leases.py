@@ -65,6 +65,15 @@ class LeaseInvariants(Views):
             ),
         )
 
+    @invariant("P7")
+    def what_is_held_was_allocated(self) -> Bool:
+        """Where a request holds a lease, its table has listed a block."""
+        return forall(
+            Request,
+            Lease,
+            lambda r, l: implies(self.holds[r, l], self.had[r, self.lease_position[l]]),
+        )
+
     @invariant("S3")
     def leases_of_a_block_follow_each_other(self) -> Bool:
         """Of two leases of a block the earlier was superseded by the time the later was made."""

@@ -38,6 +38,26 @@ class LoadInvariants(Views):
             lambda r, n: implies(self.deferred[r, n], both(self.alive[r], n <= self.now.value)),
         )
 
+    @invariant("L1")
+    def waits_are_counted(self) -> Bool:
+        """Who is put off is alive, has its polls counted, and waits for jobs of before."""
+        return forall(
+            Request,
+            lambda r: both(
+                implies(
+                    self.putting_off.has(r),
+                    both(
+                        self.alive[r],
+                        self.polls.has(r),
+                        self.putting_off[r] <= self.issued.value,
+                    ),
+                ),
+                implies(self.polls.has(r), self.putting_off.has(r)),
+                implies(self.asking[r], self.alive[r]),
+                implies(self.told.has(r), both(self.alive[r], self.told_from.has(r))),
+            ),
+        )
+
     @invariant("P12")
     def pins_have_a_live_load(self) -> Bool:
         """A pin belongs to a load of this epoch."""
