@@ -1,1 +1,1 @@
-"""Economy: what a lookup could have answered, computed from the reference's state."""
+"""Economy: what a scheduler could have loaded, kept and offered, from the reference's state."""
