@@ -236,6 +236,23 @@ def test_who_is_at_fault_when_the_engine_does_not_come_to_rest(
     assert (broken.value.id, broken.value.kind) == (id, kind)
 
 
+def test_economy_is_judged_and_changes_nothing() -> None:
+    s = Scene()
+    s.stored()
+    s.judge_answer(R, 8, 8)
+    s.judge_need(R, Key(1), 8, 1)
+    s.judge_repeat(R, 9, 8)
+    s.judge_chunk(R, Key(1), 0, 0)
+    s.judge_chunk(R, Key(1), 2, 1)
+    s.judge_again(R, 1, 0)
+    s.judge_twice(R, Key(1), 0)
+    s.judge_tail(R, OTHER, Key(1), 1, 1)
+    s.judge_events(Key(1), 1, 1)
+    s.judge_age(Residency(1), Residency(2), 3, 3)
+    s.judge_order(Residency(2), Residency(1), 2, 1)
+    assert s.reference.where == {Key(1): Residency(1)}
+
+
 def test_a_call_that_raises_breaks_p11() -> None:
     with pytest.raises(Broken) as broken:
         Scene().crash()

@@ -178,6 +178,68 @@ class Contract:
         # a hit of the request's latest lookup (S5)
         self.answered: Relation[Request, Residency] = Relation()
 
+    def judge_answer(self, r: Request, reached: int, greatest: int) -> None:
+        """[scheduler] An answer reaches up to ``reached`` tokens; ``greatest`` could be served."""
+        if not (greatest <= reached):
+            raise Broken("oblige", "E1", "judge_answer", 0, (r, reached, greatest))
+
+    def judge_need(self, r: Request, k: Key, boundary: int, offers: int) -> None:
+        """[scheduler] A lookup needs a key at a boundary that an ended request had computed and
+        could keep.
+        """
+        if not (0 < offers):
+            raise Broken("oblige", "E2", "judge_need", 0, (r, k, boundary, offers))
+
+    def judge_repeat(self, r: Request, reached: int, stored: int) -> None:
+        """[scheduler] A request repeats one that ended, of which all of ``stored`` tokens was
+        stored.
+        """
+        if not (stored <= reached):
+            raise Broken("oblige", "E4", "judge_repeat", 0, (r, reached, stored))
+
+    def judge_chunk(self, r: Request, k: Key, chances: int, offers: int) -> None:
+        """[scheduler] A request has ended; in ``chances`` windows a chunk was complete and its
+        blocks there.
+        """
+        if not ((chances == 0) or (0 < offers)):
+            raise Broken("oblige", "E3", "judge_chunk", 0, (r, k, chances, offers))
+
+    def judge_again(self, r: Request, room: int, refused_at: int) -> None:
+        """[scheduler] A refused offer is repeated: room has changed ``room`` times so far."""
+        if not (refused_at < room):
+            raise Broken("oblige", "E6", "judge_again", 0, (r, room, refused_at))
+
+    def judge_twice(self, r: Request, k: Key, offers: int) -> None:
+        """[scheduler] A resident key is offered that its request has offered ``offers`` times
+        already.
+        """
+        if not (offers == 0):
+            raise Broken("oblige", "E6", "judge_twice", 0, (r, k, offers))
+
+    def judge_tail(self, r: Request, other: Request, k: Key, left: int, left_before: int) -> None:
+        """[scheduler] Two requests of the same tokens could both leave a key: either both did, or
+        neither.
+        """
+        if not (left == left_before):
+            raise Broken("oblige", "E8", "judge_tail", 0, (r, other, k, left, left_before))
+
+    def judge_events(self, k: Key, said: int, there: int) -> None:
+        """[tier] By the emitted events a key is in the tier ``said`` times."""
+        if not (said == there):
+            raise Broken("oblige", "E5", "judge_events", 0, (k, said, there))
+
+    def judge_age(self, x: Residency, other: Residency, used: int, older: int) -> None:
+        """[tier] One residency leaves, another could have: the last requests to use them, by
+        arrival.
+        """
+        if not (used <= older):
+            raise Broken("oblige", "E7", "judge_age", 0, (x, other, used, older))
+
+    def judge_order(self, x: Residency, other: Residency, chunk: int, tail: int) -> None:
+        """[tier] Chunk ``chunk`` of a prefix leaves; ``tail``, that no lookup can reach now, stays."""
+        if not (tail <= chunk):
+            raise Broken("oblige", "E7", "judge_order", 0, (x, other, chunk, tail))
+
     def admit(self, x: Residency) -> None:
         """[tier] The tier hands a free slot to a key that it does not have."""
         x_slot = self.residency_slot[x]

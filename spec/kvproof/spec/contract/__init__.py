@@ -2,8 +2,8 @@
 
 Read in this order: ``sorts`` (the words), ``state`` (the fields) with
 ``views`` (conditions that have a name), then the parties' moves in
-``engine``, ``jobs``, ``worker`` and ``tier``, then ``invariants`` and ``progress``. It knows
-nothing of a scheduler's own fences, mirrors, cursors or job tables.
+``engine``, ``jobs``, ``worker`` and ``tier``, then ``invariants`` and ``progress``; ``economy``
+only judges. It knows nothing of a scheduler's own fences, mirrors, cursors or job tables.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from functools import cache
 
 from kvproof.spec import ir
+from kvproof.spec.contract.economy import EconomyMoves
 from kvproof.spec.contract.engine import EngineMoves
 from kvproof.spec.contract.invariants import Invariants
 from kvproof.spec.contract.jobs import JobMoves
@@ -21,7 +22,7 @@ from kvproof.spec.expressions import SpecError
 from kvproof.spec.ids import CONTRACT
 
 
-class Contract(EngineMoves, JobMoves, WorkerMoves, TierMoves, Invariants, Progress):
+class Contract(EngineMoves, JobMoves, WorkerMoves, TierMoves, EconomyMoves, Invariants, Progress):
     """All parties' moves and all invariants, as one machine."""
 
 
