@@ -109,6 +109,7 @@ class RaisedIsWrong:
     """A judge that knows one rule: nothing raises."""
 
     def __init__(self, header: Header) -> None:
+        self.missed: list[Finding] = []
         self._events = 0
         self._counts: Counter[str] = Counter()
 

@@ -88,8 +88,6 @@ class StubRunner:
             task.asked.seed,
             *(one for one in told if one.finding.signature() not in allow),
             allowed={
-                " ".join(one.finding.signature()).rstrip(): 2
-                for one in told
-                if one.finding.signature() in allow
+                str(one.finding.signature()): 2 for one in told if one.finding.signature() in allow
             },
         )

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from kvproof.conformance.cli import outcome
-from kvproof.conformance.cli.fuzz import read_allowed
 from kvproof.conformance.errors import UsageError
+from kvproof.conformance.fuzz.allowed import read_allowed
+from kvproof.conformance.monitor.finding import Signature
 
 COMMANDS = ["prove", "generate", "record", "fuzz", "replay", "check-trace", "matrix", "report"]
 Refuses = Callable[..., str]
@@ -164,15 +165,20 @@ def test_a_history_that_is_none_is_refused(refuses: Refuses, tmp_path: Path) -> 
 
 def test_an_allow_file_lists_signatures(tmp_path: Path) -> None:
     path = tmp_path / "known"
-    path.write_text("# known\nS3 forward\n\nP11 raised scheduler.py:12 in x  # upstream issue\n")
+    path.write_text(
+        "# known\nS3 forward\n\nP11 raised scheduler.py:12 in x  # upstream issue\n"
+        "S1 plan_store P13 (window, slid)\n"
+    )
     assert read_allowed(path) == {
-        ("S3", "forward", ""),
-        ("P11", "raised", "scheduler.py:12 in x"),
+        Signature("S3", "forward"),
+        Signature("P11", "raised", "scheduler.py:12 in x"),
+        Signature("S1", "plan_store", "P13", "window, slid"),
     }
 
 
 def test_a_broken_line_of_an_allow_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "known"
-    path.write_text("S3 forward\nS4\n")
-    with pytest.raises(UsageError, match=r"known:2: expected `ID ACTION \[WHERE\]`"):
-        read_allowed(path)
+    for broken in ("S4", "S4 plan_load (window"):
+        path.write_text(f"S3 forward\n{broken}\n")
+        with pytest.raises(UsageError, match=r"known:2: expected `ID ACTION \[WHERE\] \[\(KIND"):
+            read_allowed(path)

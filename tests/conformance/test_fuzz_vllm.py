@@ -46,6 +46,7 @@ from kvproof.conformance.trace.events import Answer, Issue, PrepareStore
 
 class Counting:
     def __init__(self, header):
+        self.missed = []
         self.counts = Counter()
     def feed(self, event):
         match event:

@@ -27,8 +27,7 @@ from kvproof.conformance.fuzz import replay
 target = VllmTarget()
 found = {}
 for path in sys.argv[1:]:
-    finding = replay.replay(Path(path), target)
-    found[path] = None if finding is None else msgspec.to_builtins(finding)
+    found[path] = msgspec.to_builtins(replay.replay(Path(path), target))
 print(json.dumps(found))
 """
 
@@ -50,7 +49,7 @@ def test_the_histories_of_a_release_break_it_as_recorded(release: str) -> None:
     found = json.loads(ended.stdout.splitlines()[-1])
     for path in paths:
         recorded = json.loads(Path(path.replace(".history.json", ".finding.json")).read_text())
-        assert found[path] == recorded, path
+        assert recorded in found[path], path
 
 
 def test_each_history_has_its_finding_and_a_test_of_its_own() -> None:

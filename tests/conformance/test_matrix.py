@@ -13,6 +13,7 @@ from kvproof.conformance.fuzz.campaign import CampaignProgress
 from kvproof.conformance.matrix import budgets, document, schedule, store
 from kvproof.conformance.matrix.budgets import Bounds
 from kvproof.conformance.matrix.document import Cell, Row
+from kvproof.conformance.monitor.finding import Signature
 from kvproof.conformance.report import sources
 from kvproof.spec.ids import CONTRACT
 
@@ -24,7 +25,7 @@ RAISED = found("P11", "crash", 3.0, where="scheduler.py:7", explained_by="M1")
 
 
 def order(out: Path, *releases: str, seed: int = 1, jobs: int = 1) -> schedule.Order:
-    known = {"1.2.3": frozenset({("S4", "plan_load", "")})}
+    known = {"1.2.3": frozenset({Signature("S4", "plan_load")})}
     return schedule.Order(list(releases), seed, Bounds(10.0, 25), out, known, jobs)
 
 
@@ -41,7 +42,11 @@ def test_the_first_half_passes_over_nothing_the_second_what_is_known(tmp_path: P
         budgets.derived(1),
         5.0,
         12,
-        [("P11", "crash", "scheduler.py:7"), ("S1", "plan_store", ""), ("S4", "plan_load", "")],
+        [
+            Signature("P11", "crash", "scheduler.py:7"),
+            Signature("S1", "plan_store"),
+            Signature("S4", "plan_load"),
+        ],
     )
     assert {task.out for task in runner.tasks} == {str(tmp_path / "1.2.3")}
 

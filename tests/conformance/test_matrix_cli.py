@@ -11,6 +11,7 @@ import pytest
 
 from kvproof.conformance.matrix import process
 from kvproof.conformance.matrix.document import Matrix
+from kvproof.conformance.monitor.finding import Signature
 
 from .matrix_stub import StubRunner, found
 
@@ -111,7 +112,12 @@ def test_a_second_budget_passes_over_what_the_allow_file_of_its_release_lists(
     (tmp_path / "1.2.3.allow").write_text("S4 plan_load  # known\n")
     asked = ["--releases", "1.2.3,1.2.4", "--max-examples", "4", "--out", tmp_path / "out"]
     assert kvproof("matrix", *asked, "--allow-dir", tmp_path).code == 0
-    assert [task.asked.allow for task in runner.tasks] == [[], [("S4", "plan_load", "")], [], []]
+    assert [task.asked.allow for task in runner.tasks] == [
+        [],
+        [Signature("S4", "plan_load")],
+        [],
+        [],
+    ]
 
 
 @pytest.mark.usefixtures("releases")

@@ -7,17 +7,19 @@ from typing import Annotated
 
 import typer
 
-from kvproof.conformance.cli.options import Json
+from kvproof.conformance.cli.options import Class, Json, Severity
 from kvproof.conformance.errors import EXIT_FINDING, EXIT_HOLDS
 
 
 def check_trace(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A trace, as `record` writes it.")],
+    severity: Severity = Class.MISSED,
     as_json: Json = False,
 ) -> None:
     """Check a recorded trace against the contract.
 
-    Exit code 0: every obligation holds. 1: one is broken, and the first such is printed.
+    Exit code 0: every obligation holds. 1: one is broken. The first unsafe finding is printed, for
+    it ends the judging, and all of class missed before it, one for each signature.
     """
     from kvproof.conformance.cli import console, verdict
     from kvproof.conformance.trace import codec
@@ -36,22 +38,25 @@ def check_trace(
             if number % 1000 == 0:
                 advance("", number, len(events))
     coverage = dict(monitor.coverage())
+    missed = monitor.missed if severity is Class.MISSED else []
+    findings = [*([finding] if finding else []), *missed]
     if as_json:
         console.print_json(
             {
-                "verdict": "holds" if finding is None else "finding",
+                "verdict": "finding" if findings else "holds",
                 "file": str(file),
                 "target": header.target,
                 "events": len(events),
                 "coverage": coverage,
                 "finding": finding,
+                "missed": missed,
             }
         )
-    elif finding is None:
+    elif not findings:
         print(f"holds: {len(events)} events of {header.target}")
         console.print_counts("action or guard", {k: n for k, n in coverage.items() if n})
     else:
         out = console.output()
         out.print(f"{file} ({header.target}, {len(events)} events)")
-        verdict.show(out, finding)
-    raise typer.Exit(EXIT_HOLDS if finding is None else EXIT_FINDING)
+        verdict.show_all(out, findings)
+    raise typer.Exit(EXIT_FINDING if findings else EXIT_HOLDS)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kvproof.conformance.cli.options import Json, Scheduler, TargetName
+from kvproof.conformance.cli.options import Class, Json, Scheduler, Severity, TargetName
 from kvproof.conformance.cli.targets import open_target
-from kvproof.conformance.errors import EXIT_FINDING, EXIT_HOLDS, UsageError
+from kvproof.conformance.errors import EXIT_FINDING, EXIT_HOLDS, EXIT_UNDECIDED, UsageError
 
 if TYPE_CHECKING:
     from kvproof.conformance.fuzz.campaign import CampaignProgress, CampaignResult, Found
@@ -32,7 +32,16 @@ def fuzz(
     allow: Annotated[
         Path | None,
         typer.Option(
-            "--allow", help="Known findings to pass over: one `ID ACTION [WHERE]` a line."
+            "--allow", help="Known findings to pass over: one `ID ACTION [WHERE] [(KIND)]` a line."
+        ),
+    ] = None,
+    severity: Severity = Class.MISSED,
+    demand: Annotated[
+        str | None,
+        typer.Option(
+            "--demand",
+            metavar="all|FILE",
+            help="Fail when an id or a move had no chance; FILE excuses some: `NAME  # reason`.",
         ),
     ] = None,
     stop_at: Annotated[
@@ -44,14 +53,21 @@ def fuzz(
 
     Goes on until the budget is spent. Each distinct finding that is not allowed is shrunk and
     written to --out at once, for `replay` and as a pytest file; the campaign's counts go there as
-    well, for `report`. Exit code 0: nothing found. 1: a finding.
+    well, for `report`. Exit code 0: nothing found. 1: a finding. 3: none, but something that is
+    demanded had no chance.
     """
+    from kvproof.conformance.fuzz.allowed import read_allowed
+    from kvproof.conformance.fuzz.demand import idle_excuses, read_demand, unmet
+
     if seconds is None and max_examples is None:
         raise UsageError("say when to stop: --time SECONDS, --max-examples N, or both")
     known = read_allowed(allow) if allow is not None else frozenset()
+    excused = read_demand(demand) if demand is not None else None
     opened = open_target(target, context, scheduler)
 
     out.mkdir(parents=True, exist_ok=True)  # should fail now, not when there is a finding to write
+
+    import msgspec
 
     from kvproof.conformance.cli import console
     from kvproof.conformance.fuzz import campaign
@@ -65,15 +81,23 @@ def fuzz(
             max_examples=max_examples,
             out=out,
             allow=known,
+            severity=severity,
             stop_at=stop_at,
             progress=lambda now: advance(*_position(now, seconds, max_examples)),
         )
     write_campaign(out, result)
+    missing = unmet(result.coverage, excused) if excused is not None else []
     if as_json:
-        console.print_json(result)
+        console.print_json({**msgspec.to_builtins(result), "unmet": missing})
     else:
         _print(result)
-    raise typer.Exit(EXIT_FINDING if result.found else EXIT_HOLDS)
+        for name in idle_excuses(result.coverage, excused or {}):
+            print(f"excused, but it had a chance: {name}")
+        if missing:
+            print(f"demanded, but had no chance: {', '.join(missing)}")
+    if result.found:
+        raise typer.Exit(EXIT_FINDING)
+    raise typer.Exit(EXIT_UNDECIDED if missing else EXIT_HOLDS)
 
 
 def _position(
@@ -123,9 +147,11 @@ def _print_summary(result: CampaignResult) -> None:
 
     table = Table(
         "finding",
+        "class",
         "explained by",
         "culprit",
         "where",
+        "kind",
         "run",
         "moves",
         "again",
@@ -134,40 +160,17 @@ def _print_summary(result: CampaignResult) -> None:
     )
     for found in result.found:
         finding = found.finding
-        signature = " ".join(finding.signature()).rstrip()
         where = finding.facts.get("where", finding.action).rpartition("/")[2]
         table.add_row(
             finding.id,
+            finding.severity,
             finding.explained_by or "",
             finding.culprit,
             where,
+            finding.kind,
             str(found.example),
             str(len(found.history.moves)),
-            str(result.again.get(signature, 0)),
+            str(result.again.get(str(finding.signature()), 0)),
         )
     print()
     console.output().print(table)
-
-
-def read_allowed(path: Path) -> frozenset[tuple[str, str, str]]:
-    """The finding signatures of an allow file: ``ID ACTION [WHERE]`` a line, ``#`` for remarks.
-
-    Raises:
-        UsageError: the file cannot be read, or a line is not written so.
-    """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read: {error}") from None
-    signatures = set()
-    for number, line in enumerate(lines, start=1):
-        words = line.partition("#")[0].split(maxsplit=2)
-        if not words:
-            continue
-        if len(words) < 2:
-            raise UsageError(
-                f"{path}:{number}: expected `ID ACTION [WHERE]`, found {line.strip()!r}"
-            )
-        identifier, action, where = (*words, "")[:3]
-        signatures.add((identifier, action, where.strip()))
-    return frozenset(signatures)

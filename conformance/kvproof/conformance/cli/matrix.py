@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kvproof.conformance.cli.fuzz import read_allowed
 from kvproof.conformance.cli.options import Json
 from kvproof.conformance.errors import EXIT_FINDING, EXIT_HOLDS, UsageError
 from kvproof.conformance.releases.folders import locate
 
 if TYPE_CHECKING:
-    from kvproof.conformance.fuzz.campaign import CampaignProgress, Signature
+    from kvproof.conformance.fuzz.campaign import CampaignProgress
     from kvproof.conformance.matrix.schedule import Outcome, Report
+    from kvproof.conformance.monitor.finding import Signature
 
 
 def matrix(
@@ -106,6 +106,8 @@ def _known(folder: Path | None, releases: Sequence[str]) -> dict[str, frozenset[
     Raises:
         UsageError: there is no such folder, or a file in it is none.
     """
+    from kvproof.conformance.fuzz.allowed import read_allowed
+
     if folder is None:
         return {}
     if not folder.is_dir():

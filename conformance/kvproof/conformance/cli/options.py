@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -19,5 +20,21 @@ Scheduler = Annotated[
         "--scheduler",
         metavar="CLASS",
         help="A class in the place of the release's own: package.module:Class or file.py:Class.",
+    ),
+]
+
+
+class Class(StrEnum):
+    """Which findings count."""
+
+    UNSAFE = "unsafe"
+    MISSED = "missed"
+
+
+Severity = Annotated[
+    Class,
+    typer.Option(
+        "--severity",
+        help="The least class that is judged: `unsafe` leaves out work, room and hits missed.",
     ),
 ]

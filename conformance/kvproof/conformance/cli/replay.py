@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kvproof.conformance.cli.options import Json
+from kvproof.conformance.cli.options import Class, Json, Severity
 from kvproof.conformance.cli.targets import open_target
 from kvproof.conformance.errors import EXIT_FINDING, EXIT_HOLDS, UsageError
 
@@ -26,11 +26,12 @@ def replay(
             metavar="FILE", help="A history (X.history.json), or the X.jsonl beside it."
         ),
     ],
+    severity: Severity = Class.MISSED,
     as_json: Json = False,
 ) -> None:
     """Replay a history on the target that it was found on.
 
-    Exit code 1: it breaks the contract again, and the finding is printed. 0: nothing is found.
+    Exit code 1: it breaks the contract again, and what it breaks is printed. 0: nothing is found.
     """
     from kvproof.conformance.fuzz import replay as player
 
@@ -41,30 +42,33 @@ def replay(
     from kvproof.conformance.cli import console, verdict
 
     session = player.run(history, target)
-    finding = session.finding
+    findings = session.findings(severity)
     recorded = recorded_with(path)
-    same = finding.signature() == recorded.signature() if finding and recorded else None
+    same = None
+    if findings and recorded is not None:
+        same = recorded.signature() in [finding.signature() for finding in findings]
     if as_json:
         console.print_json(
             {
-                "verdict": "holds" if finding is None else "finding",
+                "verdict": "finding" if findings else "holds",
                 "file": str(path),
                 "target": history.target,
                 "moves": len(history.moves),
                 "events": len(session.events),
-                "finding": finding,
+                "finding": session.finding,
+                "missed": [one for one in findings if one is not session.finding],
                 "as_recorded": same,
             }
         )
-    elif finding is None:
+    elif not findings:
         print(f"holds: {len(history.moves)} moves, {len(session.events)} events on {target.name}")
     else:
         out = console.output()
         out.print(f"{path} ({target.name}, {len(history.moves)} moves)")
-        verdict.show(out, finding)
+        verdict.show_all(out, findings)
         if same is False and recorded is not None:
-            out.print(f"not the finding that was recorded, which is {recorded.id}")
-    raise typer.Exit(EXIT_HOLDS if finding is None else EXIT_FINDING)
+            out.print(f"not the finding that was recorded, which is {recorded.signature()}")
+    raise typer.Exit(EXIT_FINDING if findings else EXIT_HOLDS)
 
 
 def history_of(file: Path) -> Path:

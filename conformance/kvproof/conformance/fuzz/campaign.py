@@ -1,7 +1,8 @@
 """A campaign: examples until a budget is spent, and every distinct finding that they make.
 
 A finding ends its example, not the campaign: it is shrunk and written at once, and later examples
-that end the same way are counted, so that a loud fault does not hide the rest. The same seed gives
+that end the same way are counted, so that a loud fault does not hide the rest. Findings of class
+*missed* do not even end their example; they are taken after the one that did. The same seed gives
 the same examples and findings in the same order; ``seconds`` only cuts off.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,16 +23,15 @@ from kvproof.conformance.fuzz import outputs
 from kvproof.conformance.fuzz.machine import EngineMachine, machine_for
 from kvproof.conformance.fuzz.repeatable import without_local_constants
 from kvproof.conformance.fuzz.session import MakeJudge, Session, monitor
-from kvproof.conformance.fuzz.shrink import DEFAULT_REPLAYS, Shrunk, shrink
+from kvproof.conformance.fuzz.shrink import DEFAULT_REPLAYS, MISSED_REPLAYS, Shrunk, shrink
 from kvproof.conformance.fuzz.strategies import DISTURBANCES
-from kvproof.conformance.monitor.finding import Finding
+from kvproof.conformance.fuzz.traits import Trait, steered
+from kvproof.conformance.monitor.finding import MISSED, Finding, Signature
 
 STEPS_PER_EXAMPLE = 40
 """Rules of one example; several of them are more than one move."""
 
 _UNBOUNDED = 1 << 30
-
-Signature = tuple[str, str, str]
 
 
 class CampaignProgress(msgspec.Struct, frozen=True):
@@ -74,6 +74,7 @@ class Found(msgspec.Struct, frozen=True):
 class CampaignResult(msgspec.Struct, frozen=True):
     """The outcome. ``steps`` counts moves; ``seconds`` leaves out the first start and shrinking.
 
+    ``found`` has the unsafe findings first, each class in the order in which they were made.
     ``allowed`` counts findings passed over, ``again`` those made before, both by signature.
     """
 
@@ -100,18 +101,19 @@ class _Ledger:
         self,
         max_examples: int | None,
         seconds: float | None,
-        allow: frozenset[Signature],
+        allow: Set[Signature],
+        severity: str,
         stop_at: int | None,
-        work_out: Callable[[Session], tuple[Shrunk, list[Path]]],
+        work_out: Callable[[Session, Finding], tuple[Shrunk, list[Path]]],
         progress: Callable[[CampaignProgress], None] | None,
     ) -> None:
         # The clock starts with the end of the first example: an engine's first start takes long.
         self.started: float | None = None
         self.max_examples, self.seconds = max_examples, seconds
         self.stop_at, self.work_out = stop_at, work_out
-        self.allow, self.progress = allow, progress
+        self.allow, self.severity, self.progress = allow, severity, progress
         self.examples = self.steps = self.events = 0
-        self.rules: Counter[str] = Counter(dict.fromkeys(_RULES, 0))
+        self.rules: Counter[str] = Counter(dict.fromkeys(RULES, 0))
         self.kinds: Counter[str] = Counter()
         self.reference: Counter[str] = Counter()
         self.allowed: Counter[str] = Counter()
@@ -130,8 +132,8 @@ class _Ledger:
         self.rules.update(machine.uses)
         self.kinds.update(type(event).__name__ for event in session.events)
         self.reference.update(session.coverage())
-        if session.finding is not None:
-            self._take(session, session.finding.signature())
+        for finding in session.findings(self.severity):
+            self._take(session, finding)
         self.report("fuzzing")
         spent = (
             (self.stop_at is not None and len(self.found) >= self.stop_at)
@@ -141,10 +143,11 @@ class _Ledger:
         if spent:
             raise _Over
 
-    def _take(self, session: Session, signature: Signature) -> None:
+    def _take(self, session: Session, finding: Finding) -> None:
         """A finding: passed over, counted, or new."""
-        name = " ".join(signature).rstrip()
-        if signature in self.allow:
+        signature = finding.signature()
+        name = str(signature)
+        if any(known.covers(signature) for known in self.allow):
             self.allowed[name] += 1
             return
         if signature in self.seen:
@@ -153,7 +156,7 @@ class _Ledger:
         self.seen.add(signature)
         at, began = self.elapsed(), time.monotonic()
         self.report("shrinking")
-        shrunk, files = self.work_out(session)
+        shrunk, files = self.work_out(session, finding)
         assert self.started is not None
         self.started += time.monotonic() - began
         self.found.append(
@@ -187,7 +190,7 @@ class _Ledger:
         )
 
 
-_RULES = ("add", "step", "steps", "finishing_steps", "drain", *DISTURBANCES)
+RULES = ("add", "step", "steps", "finishing_steps", "drain", *DISTURBANCES)
 
 
 def run(
@@ -197,7 +200,9 @@ def run(
     seconds: float | None,
     max_examples: int | None,
     out: Path,
-    allow: frozenset[Signature] = frozenset(),
+    allow: Set[Signature] = frozenset(),
+    avoid: Sequence[Sequence[Trait]] = (),
+    severity: str = MISSED,
     progress: Callable[[CampaignProgress], None] | None = None,
     make_judge: MakeJudge = monitor,
     max_replays: int = DEFAULT_REPLAYS,
@@ -211,10 +216,15 @@ def run(
         seconds: stop generating after this long; None for no limit. Shrinking comes on top.
         max_examples: stop after this many examples; None for no limit.
         out: folder for the files of each finding.
-        allow: signatures of known findings; they end their example, not the campaign.
+        allow: signatures of known findings, each of which covers all that are more specific; they
+            end their example, not the campaign.
+        avoid: for each fault that is to stay away, the traits that it needs; most examples lack one
+            of them.
+        severity: "missed" takes all findings, "unsafe" only those that end a run.
         progress: told where the campaign stands, after each example.
         make_judge: builds the judge of a run; the reference machine unless a test says otherwise.
-        max_replays: the bound on replays of shrinking, for each finding.
+        max_replays: the bound on replays of shrinking, for each unsafe finding; one of class
+            *missed* is never given more than ``MISSED_REPLAYS``.
         stop_at: stop after this many distinct findings; None for all that the budget allows.
 
     Raises:
@@ -223,12 +233,14 @@ def run(
     if seconds is None and max_examples is None:
         raise ValueError("a campaign needs a bound: seconds, max_examples, or both")
 
-    def work_out(session: Session) -> tuple[Shrunk, list[Path]]:
-        shrunk = shrink(target, session, make_judge=make_judge, max_replays=max_replays)
-        return shrunk, outputs.write(out, target, shrunk.history, make_judge)
+    def work_out(session: Session, finding: Finding) -> tuple[Shrunk, list[Path]]:
+        bound = min(max_replays, MISSED_REPLAYS) if finding.severity == MISSED else max_replays
+        shrunk = shrink(target, session, finding=finding, make_judge=make_judge, max_replays=bound)
+        signature = finding.signature()
+        return shrunk, outputs.write(out, target, shrunk.history, make_judge, signature)
 
-    ledger = _Ledger(max_examples, seconds, allow, stop_at, work_out, progress)
-    _generate(target, seed, make_judge, ledger)
+    ledger = _Ledger(max_examples, seconds, allow, severity, stop_at, work_out, progress)
+    _generate(target, seed, avoid, make_judge, ledger)
     return CampaignResult(
         target=target.name,
         seed=seed,
@@ -236,15 +248,22 @@ def run(
         steps=ledger.steps,
         events=ledger.events,
         seconds=round(ledger.elapsed(), 3),
-        found=ledger.found,
+        found=sorted(ledger.found, key=lambda found: found.finding.severity == MISSED),
         allowed=dict(sorted(ledger.allowed.items())),
         again=dict(sorted(ledger.again.items())),
         coverage=ledger.coverage(),
     )
 
 
-def _generate(target: Target, number: int, make_judge: MakeJudge, ledger: _Ledger) -> None:
-    machine = seed(number)(machine_for(target, make_judge, ledger.ended))
+def _generate(
+    target: Target,
+    number: int,
+    avoid: Sequence[Sequence[Trait]],
+    make_judge: MakeJudge,
+    ledger: _Ledger,
+) -> None:
+    plans = steered(target, avoid)
+    machine = seed(number)(machine_for(target, make_judge, ledger.ended, plans))
     chosen = settings(
         # Generation stops earlier, by ``_Over``; Hypothesis would stop at a tenth of its budget
         # when examples repeat, which a narrow swarm makes happen.

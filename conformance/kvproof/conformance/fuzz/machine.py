@@ -166,14 +166,20 @@ class EngineMachine(RuleBasedStateMachine):
 
 
 def machine_for(
-    target: Target, make_judge: MakeJudge, ended: Callable[[EngineMachine], None]
+    target: Target,
+    make_judge: MakeJudge,
+    ended: Callable[[EngineMachine], None],
+    plans: st.SearchStrategy[Plan] | None = None,
 ) -> type[EngineMachine]:
-    """The machine bound to a target; ``ended`` is called with it after each example."""
+    """The machine bound to a target; ``ended`` is called with it after each example.
+
+    ``plans`` are what examples are drawn from, by default all that the target supports.
+    """
 
     class Bound(EngineMachine):
         """The machine of one campaign."""
 
-        @initialize(plan=plans_for(target))
+        @initialize(plan=plans_for(target) if plans is None else plans)
         def set_up(self, plan: Plan) -> None:
             """Draw the plan and start the engine."""
             self.begin(plan)

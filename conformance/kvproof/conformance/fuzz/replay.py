@@ -38,10 +38,10 @@ def run(history: History, target: Target, make_judge: MakeJudge = monitor) -> Se
     return play(target, history.setup, history.moves, make_judge)
 
 
-def replay(path: Path, target: Target, make_judge: MakeJudge = monitor) -> Finding | None:
-    """Play the history stored at ``path``; the finding, or None when it breaks nothing (any more).
+def replay(path: Path, target: Target, make_judge: MakeJudge = monitor) -> list[Finding]:
+    """Play the history stored at ``path``; what it breaks, if it does (still), unsafe first.
 
     Raises:
         UsageError: the file is no history, or the target cannot run it.
     """
-    return run(load(path), target, make_judge).finding
+    return run(load(path), target, make_judge).findings()

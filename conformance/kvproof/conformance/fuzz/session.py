@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from kvproof.conformance.engines.base import Engine, History, Move, Setup, Target
-from kvproof.conformance.monitor.finding import Finding
+from kvproof.conformance.monitor.finding import MISSED, Finding, Signature
 from kvproof.conformance.trace.events import AnyEvent, Arrive, Finish, Header
 
 
 class Judge(Protocol):
-    """What a run needs of the monitor; tests put simpler ones in its place."""
+    """What a run needs of the monitor; tests put simpler ones in its place.
+
+    ``missed`` are the findings that end no run, the first of each signature.
+    """
+
+    missed: list[Finding]
 
     def feed(self, event: AnyEvent, /) -> Finding | None:
-        """Judge one event; a finding ends the run."""
+        """Judge one event; a finding that is returned ends the run."""
         ...
 
     def coverage(self) -> Mapping[str, int]:
@@ -72,6 +77,23 @@ class Session:
         self.finding = self._judge.feed(event)
 
     @property
+    def missed(self) -> Sequence[Finding]:
+        """What was wasted or lost so far: findings that end nothing."""
+        return self._judge.missed if self._judge is not None else ()
+
+    def findings(self, severity: str = MISSED) -> list[Finding]:
+        """All findings so far, the one that ended the run first.
+
+        ``severity`` "unsafe" leaves out those that end no run.
+        """
+        unsafe = [self.finding] if self.finding is not None else []
+        return [*unsafe, *self.missed] if severity == MISSED else unsafe
+
+    def broken(self, signature: Signature) -> Finding | None:
+        """The finding with this signature, if the run has it by now."""
+        return next((one for one in self.findings() if one.signature() == signature), None)
+
+    @property
     def over(self) -> bool:
         """Nothing more can be learned from this run."""
         return self.finding is not None or self.engine.crashed
@@ -100,9 +122,15 @@ class Session:
 
 
 def play(
-    target: Target, setup: Setup, moves: Iterable[Move], make_judge: MakeJudge = monitor
+    target: Target,
+    setup: Setup,
+    moves: Iterable[Move],
+    make_judge: MakeJudge = monitor,
+    until: Signature | None = None,
 ) -> Session:
     """Play ``moves`` until they end or something breaks; the session comes back closed.
+
+    A finding of signature ``until`` ends it too, also one that would end no run.
 
     Raises:
         Unsupported: the target cannot be set up so.
@@ -113,6 +141,8 @@ def play(
             if session.over:
                 break
             session.play(move)
+            if until is not None and session.broken(until) is not None:
+                break
     finally:
         session.close()
     return session

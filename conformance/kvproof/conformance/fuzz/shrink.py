@@ -4,7 +4,8 @@ A history replays in milliseconds, so candidates are simply tried: fewer moves f
 prompts and plainer steps, then a plainer setup, round after round until a whole round changes
 nothing. A candidate is kept when it breaks the same obligation in the same place (the finding's
 signature) and costs less than what it replaces. The number of replays is bounded, not the time, so
-that the result depends on the history alone.
+that the result depends on the history alone. A finding that ends no run (of class *missed*) is
+shrunk like any other: the run is cut where it shows.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from kvproof.conformance.fuzz.session import MakeJudge, Session, monitor, play
 from kvproof.conformance.monitor.finding import Finding
 
 DEFAULT_REPLAYS = 1500
+"""The bound for a finding that ends a run."""
+MISSED_REPLAYS = 250
+"""The bound for one that does not: there are many, and a longer history explains them as well."""
 
 
 class Shrunk(msgspec.Struct, frozen=True):
@@ -63,13 +67,22 @@ class _Search:
             raise _Spent
         self.replays += 1
         try:
-            session = play(self.target, candidate.setup, candidate.moves, self.make_judge)
+            return self._keep(self._play(candidate))
         except Unsupported:
             return False
-        if session.finding is None or session.finding.signature() != self.signature:
+
+    def _play(self, candidate: History) -> Session:
+        return play(
+            self.target, candidate.setup, candidate.moves, self.make_judge, until=self.signature
+        )
+
+    def _keep(self, session: Session) -> bool:
+        """Whether the run fails in the same way: then it is the best one now."""
+        finding = session.broken(self.signature)
+        if finding is None:
             return False
         # Moves that were not taken, or that come after the finding, are gone for free.
-        self.best, self.finding = session.history(), session.finding
+        self.best, self.finding = session.history(), finding
         return True
 
     def accept_moves(self, moves: Iterable[Move]) -> bool:
@@ -161,27 +174,31 @@ class _Search:
             else move
             for move in self.best.moves
         )
-        renamed = msgspec.structs.replace(self.best, moves=moves)
-        session = play(self.target, renamed.setup, renamed.moves, self.make_judge)
-        if session.finding is not None and session.finding.signature() == self.signature:
-            self.best, self.finding = renamed, session.finding
+        self._keep(self._play(msgspec.structs.replace(self.best, moves=moves)))
 
 
 def shrink(
     target: Target,
     session: Session,
     *,
+    finding: Finding | None = None,
     make_judge: MakeJudge = monitor,
     max_replays: int = DEFAULT_REPLAYS,
 ) -> Shrunk:
     """The smallest history with the same finding that ``max_replays`` replays lead to.
 
+    ``finding`` is one of the session's; by default the one that ended it.
+
     Raises:
         ValueError: the session has no finding.
     """
-    if session.finding is None:
+    chosen = finding or session.finding
+    if chosen is None:
         raise ValueError("nothing to shrink: the session has no finding")
-    search = _Search(target, session.history(), session.finding, make_judge, max_replays)
+    # What the run did after the finding has no part in it.
+    moves = tuple(session.moves[: session.owners[chosen.index] + 1])
+    history = msgspec.structs.replace(session.history(), moves=moves)
+    search = _Search(target, history, chosen, make_judge, max_replays)
     passes: tuple[Callable[[], bool], ...] = (
         search.drop_moves,
         search.drop_requests,

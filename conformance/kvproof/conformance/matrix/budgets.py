@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from kvproof.conformance.fuzz.campaign import Signature
+from kvproof.conformance.monitor.finding import Signature
 
 NUMBERS = (1, 2)
 

@@ -154,4 +154,4 @@ def _by_signature(results: Sequence[Stored]) -> Iterator[tuple[int, float, Found
 
 def _signature(found: Found) -> str:
     """As campaigns write it in their counts."""
-    return " ".join(found.finding.signature()).rstrip()
+    return str(found.finding.signature())

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import msgspec
 
-from kvproof.conformance.fuzz.campaign import CampaignProgress, CampaignResult, Signature
+from kvproof.conformance.fuzz.campaign import CampaignProgress, CampaignResult
 from kvproof.conformance.matrix import budgets, store
 from kvproof.conformance.matrix.budgets import NUMBERS, Asked, Bounds
 from kvproof.conformance.matrix.messages import CampaignFailed, Task
 from kvproof.conformance.matrix.store import Stored
+from kvproof.conformance.monitor.finding import Signature
 
 Runner = Callable[[Task, Callable[[CampaignProgress], None]], Awaitable[CampaignResult]]
 """Carries one campaign out, or raises ``CampaignFailed``."""
