@@ -12,7 +12,9 @@ import msgspec
 
 from kvproof.conformance.errors import UsageError
 
-_NAME = re.compile(r"vllm:(?P<release>[^+:]+)(\+(?P<given>.+))?")
+NAME = re.compile(r"vllm:(?P<release>[^+:]*)(\+(?P<given>.+))?")
+"""``release`` and, for somebody else's class, ``given``."""
+
 _GIVEN = re.compile(r"(?P<place>[^:]+\.py|[^\W\d]\w*(\.[^\W\d]\w*)*):(?P<name>[^\W\d][\w.]*)")
 
 
@@ -32,7 +34,7 @@ def parse(name: str) -> TargetName:
     Raises:
         UsageError: it is not written like one.
     """
-    found = _NAME.fullmatch(name)
+    found = NAME.fullmatch(name)
     if found is None:
         raise UsageError(f"unknown target {name!r}: expected vllm:RELEASE, say vllm:0.32.0")
     if found["given"] is not None:

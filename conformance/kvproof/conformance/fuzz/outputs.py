@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from kvproof.conformance.engines import names
 from kvproof.conformance.engines.base import Abort, Add, Drain, History, Move, ResetCache, Target
 from kvproof.conformance.fuzz import table
 from kvproof.conformance.fuzz.session import MakeJudge, monitor, play
@@ -16,6 +17,8 @@ from kvproof.conformance.monitor.finding import Finding
 from kvproof.conformance.trace import codec
 
 TEMPLATE = Path(__file__).parent / "templates" / "standalone.py.template"
+_GIVEN = TEMPLATE.with_name("given.py.template")
+"""What the stand-alone file has on top when somebody else's class takes part."""
 
 
 def write(
@@ -63,6 +66,7 @@ def standalone(history: History, finding: Finding) -> str:
     fill = {
         "TITLE": title if title.endswith((".", "!", "?")) else title + ".",
         "TARGET": history.target + (f" (at {where})" if where else ""),
+        "SUBSTITUTE": _substitute(history.target),
         "SETUP": pprint.pformat(setup, sort_dicts=False, width=96),
         "MOVES": f"[\n{calls}]",
         "NAME": name_of(history, finding).replace("-", "_").replace(".", "_"),
@@ -71,6 +75,14 @@ def standalone(history: History, finding: Finding) -> str:
     for key, value in fill.items():
         text = text.replace(f"@@{key}@@", value)
     return text
+
+
+def _substitute(target: str) -> str:
+    """The lines that put the target's class in place of the release's own; none without one."""
+    found = names.NAME.fullmatch(target)
+    if found is None or found["given"] is None:
+        return ""
+    return _GIVEN.read_text(encoding="utf-8").replace("@@GIVEN@@", repr(found["given"]))
 
 
 def _call(move: Move) -> tuple[object, ...]:

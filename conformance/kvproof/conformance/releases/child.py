@@ -74,8 +74,9 @@ def environment_at(folder: Path | None, release: str) -> dict[str, str]:
     Without a folder, the child finds vLLM where this process does.
     """
     environment = dict(os.environ)
-    path = (folder and str(folder), environment.get("PYTHONPATH"))
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, path))
+    first = None if folder is None else str(folder)
+    inherited = environment.get("PYTHONPATH")
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, (first, inherited)))
     environment["VLLM_CACHE_ROOT"] = str(cache_root() / "vllm" / release)
     environment[ACTIVE] = release
     environment.update(_SETTINGS)
