@@ -222,7 +222,8 @@ def test_s13_a_key_of_before_a_reset_is_still_found() -> None:
     keys = s.stored("a#0", tokens(0, 4))
     s.emit(ev.Reset(s.step, S))
     s.arrive("b#0", tokens(0, 5))
-    s.ask("b#0", *keys)
+    s.question("b#0")
+    s.probe("b#0", keys[0], "hit")
     assert s.verdict() == ("S13", s.last())
 
 
@@ -301,9 +302,10 @@ def test_l1_l2_who_keeps_the_engine_from_coming_to_rest(
 ) -> None:
     s = Story()
     s.arrive("a#0", tokens(0, 4))
-    s.ask("a#0")
+    s.question("a#0")
     if deferred:
-        s.emit(ev.Answer(s.step, S, "a#0", None, False))
+        s.probe("a#0", s.key("a#0", 0), "retry")
+        s.answer("a#0", None)
     if not alive:
         s.finish("a#0")
     s.emit(ev.Stalled(s.step, S, ["a#0"] if alive else []))

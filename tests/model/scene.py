@@ -120,6 +120,7 @@ class Scene:
         self.free(R, Lease(1))
         self.ask(R)
         self.hit(R, Residency(residency))
+        self.answer(R, 0, 4, 8, 8)
         self.lease(R, Lease(lease))
         self.open_load(Job(job))
         self.pin(Job(job), Residency(residency))

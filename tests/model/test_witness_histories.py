@@ -7,7 +7,17 @@ import inspect
 import pytest
 
 from kvproof.model.broken import Broken
-from kvproof.model.contract import Block, Job, Key, Lease, Residency, Slot, Worker
+from kvproof.model.contract import (
+    Block,
+    Content,
+    Job,
+    Key,
+    Lease,
+    Position,
+    Residency,
+    Slot,
+    Worker,
+)
 from kvproof.spec.contract import contract
 from tests.model.scene import OTHER, C, R, Scene, W
 
@@ -119,9 +129,39 @@ def test_a_failed_load_gives_its_blocks_back_to_be_computed() -> None:
     s.report(W, Job(101))
     s.unpin(Job(101), Residency(1))
     s.release(p)
+    assert set(s.reference.spoiled) == {(R, Residency(1))}
     s.step()
     s.compute(W, Lease(11), C)
     s.drained(0)
+
+
+def test_where_a_load_failed_it_is_not_tried_again() -> None:
+    s = Scene()
+    s.stored()
+    p = s.issued_load()
+    s.start_load(W, p)
+    s.submit(W, Job(101))
+    s.fail(W, Job(101))
+    s.report(W, Job(101))
+    s.unpin(Job(101), Residency(1))
+    s.release(p)
+    s.ask(R)
+    s.hit(R, Residency(1))
+    s.answer(R, 0, 4, 8, 8)
+    s.open_load(Job(102))
+    with pytest.raises(Broken) as again:
+        s.pin(Job(102), Residency(1))
+    assert again.value.id == "L5"
+
+
+def test_a_load_that_ended_well_is_not_given_up() -> None:
+    s = Scene()
+    s.stored()
+    p = s.issued_load()
+    s.carried_out(p)
+    with pytest.raises(Broken) as given_up:
+        s.release(p)
+    assert given_up.value.id == "P14"
 
 
 def test_a_failed_store_drops_its_chunk_alone() -> None:
@@ -185,7 +225,8 @@ def test_the_tier_hears_of_a_request_uses_its_keys_and_hears_of_its_end() -> Non
     s.tier_new(R)
     s.tier_call(R)
     s.use_key(C, C)
-    s.answer(R, 4, 4, 8)
+    s.offer(R, Position(1), 4, 8)
+    s.answer(R, 4, 4, 8, 8)
     with pytest.raises(Broken) as early:
         s.drained(0)
     assert early.value.id == "P6"
@@ -199,20 +240,142 @@ def test_an_answer_lies_within_the_request(tokens: int, holds: bool) -> None:
     s = Scene()
     s.computed()
     if holds:
-        s.answer(R, 4, tokens, 8)
+        s.answer(R, 4, tokens, 8, 8)
         return
     with pytest.raises(Broken) as broken:
-        s.answer(R, 4, tokens, 8)
+        s.answer(R, 4, tokens, 8, 8)
     assert broken.value.id == "P16"
+
+
+def test_the_same_question_has_the_same_answer_until_something_changes() -> None:
+    s = Scene()
+    s.stored()
+    s.answer(R, 0, 4, 8, 8)
+    s.answer(R, 0, 4, 8, 8)
+    s.answer(R, 4, 0, 8, 8)
+    assert (s.reference.told, s.reference.told_from) == ({R: 0}, {R: 4})
+    s.evict(Residency(1))
+    assert s.reference.told == {}
+    s.answer(R, 4, 4, 8, 8)
+    with pytest.raises(Broken) as other:
+        s.answer(R, 4, 3, 8, 8)
+    assert other.value.id == "P16"
+
+
+@pytest.mark.parametrize(("most", "holds"), [(4, True), (3, False), (0, False)])
+def test_a_cap_bounds_answers_and_offers(most: int, holds: bool) -> None:
+    s = Scene()
+    s.computed()
+    for ask in (lambda: s.answer(R, 0, 4, 8, most), lambda: s.offer(R, Position(1), 4, most)):
+        if holds:
+            ask()
+            continue
+        with pytest.raises(Broken) as beyond:
+            ask()
+        assert beyond.value.id == "P15"
+
+
+def test_what_was_never_allocated_or_is_not_computed_is_not_offered() -> None:
+    s = Scene()
+    s.computed()
+    s.schedule_to(R, 4)
+    s.schedule_to(R, 3)
+    assert s.reference.computed_to == {R: 4}
+    s.offer_is_computed(R, 4)
+    with pytest.raises(Broken) as early:
+        s.offer_is_computed(R, 5)
+    assert early.value.id == "P7"
+    with pytest.raises(Broken) as nowhere:
+        s.offer(R, Position(2), 4, 8)
+    assert nowhere.value.id == "P7"
 
 
 def test_a_lookup_is_put_off_and_asked_again() -> None:
     s = Scene()
     s.stored()
-    s.defer(R)
+    s.defer(R, 1, 0, 4, 0)
     assert set(s.reference.deferred) == {(R, 3)}
     s.ask(R)
     assert set(s.reference.deferred) == set()
+
+
+def test_a_lookup_waits_for_the_jobs_of_its_first_deferral_and_a_few_polls() -> None:
+    s = Scene()
+    s.computed()
+    s.arrive(OTHER)
+    p = s.issued_store()
+    s.await_key(OTHER, Residency(1))
+    for _ in range(3):
+        s.ask(OTHER)
+        s.defer(OTHER, 1, 0, 4, 0)
+    assert (s.reference.putting_off, s.reference.polls) == ({OTHER: 1}, {OTHER: 0})
+    s.step()
+    s.carried_out(p)
+    # A later job does not lengthen the wait.
+    s.issue_store(Job(2))
+    s.defer(OTHER, 1, 0, 4, 0)
+    assert s.reference.polls == {OTHER: 1}
+    with pytest.raises(Broken) as patience:
+        s.defer(OTHER, 1, 0, 4, 0)
+    assert patience.value.id == "L1"
+    with pytest.raises(Broken) as stuck:
+        s.await_key(OTHER, Residency(1))
+    assert stuck.value.id == "L4"
+    s.answer(OTHER, 0, 0, 8, 8)
+    assert (s.reference.putting_off, s.reference.polls) == ({}, {})
+
+
+def test_a_lookup_is_not_put_off_for_nothing() -> None:
+    s = Scene()
+    s.stored()
+    s.defer(R, 1, 4, 4, 1)
+    with pytest.raises(Broken) as idle:
+        s.defer(R, 1, 4, 4, 0)
+    assert idle.value.id == "L3"
+    s.judge_own_wait(R, 0, 4, 0)
+    with pytest.raises(Broken) as own:
+        s.judge_own_wait(R, 4, 4, 0)
+    assert own.value.id == "L3.1"
+
+
+def test_asking_pins_nothing() -> None:
+    s = Scene()
+    s.stored()
+    s.ask(R)
+    with pytest.raises(Broken) as pinned:
+        s.open_load(Job(101))
+    assert pinned.value.id == "P16"
+
+
+def test_a_session_that_goes_on_forgets_what_it_was_answered() -> None:
+    s = Scene()
+    s.stored()
+    s.answer(R, 0, 4, 8, 8)
+    s.extend(R)
+    assert s.reference.told == {}
+    s.answer(R, 0, 0, 8, 8)
+
+
+def test_a_flush_waits_only_for_blocks_that_are_handed_out_again() -> None:
+    s = Scene()
+    s.computed()
+    s.issued_store()
+    with pytest.raises(Broken) as idle:
+        s.judge_flush(Job(1))
+    assert idle.value.id == "L6"
+    s.free(R, Lease(1))
+    s.lease(R, Lease(11))
+    s.judge_flush(Job(1))
+
+
+def test_a_loaded_state_is_the_one_that_the_engine_is_told_of() -> None:
+    s = Scene()
+    s.stored()
+    p = s.issued_load()
+    s.load_state(p, C)
+    with pytest.raises(Broken) as other:
+        s.load_state(p, Content(8))
+    assert other.value.id == "S9"
 
 
 @pytest.mark.parametrize(
@@ -230,7 +393,7 @@ def test_who_is_at_fault_when_the_engine_does_not_come_to_rest(
 ) -> None:
     s = Scene()
     for action in before:
-        getattr(s, action)(*([] if action == "step" else [R]))
+        getattr(s, action)(*{"step": [], "defer": [R, 1, 0, 1, 0]}.get(action, [R]))
     with pytest.raises(Broken) as broken:
         s.stall()
     assert (broken.value.id, broken.value.kind) == (id, kind)
@@ -253,10 +416,11 @@ def test_economy_is_judged_and_changes_nothing() -> None:
     assert s.reference.where == {Key(1): Residency(1)}
 
 
-def test_a_call_that_raises_breaks_p11() -> None:
-    with pytest.raises(Broken) as broken:
-        Scene().crash()
-    assert broken.value.id == "P11"
+def test_a_call_that_raises_breaks_p11_and_a_refused_reset_p10() -> None:
+    for action, id in (("crash", "P11"), ("refuse_reset", "P10")):
+        with pytest.raises(Broken) as broken:
+            getattr(Scene(), action)()
+        assert broken.value.id == id
 
 
 def test_every_action_was_played() -> None:
@@ -265,8 +429,8 @@ def test_every_action_was_played() -> None:
         wanted = name.startswith("test_") and not inspect.signature(history).parameters
         if wanted and name != "test_every_action_was_played":
             history()
-    # What these two say is only ever a finding.
-    assert set(Scene.played) == set(contract().actions) - {"crash", "stall"}
+    # What these say is only ever a finding.
+    assert set(Scene.played) == set(contract().actions) - {"crash", "stall", "refuse_reset"}
 
 
 def test_workers_are_independent() -> None:

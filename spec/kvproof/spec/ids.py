@@ -271,6 +271,7 @@ EXPLANATIONS = {
     "M3": "the record of which blocks pending stores read was not what the stores read",
     "M5": "a request that was preempted in this step was given a load in it",
     "P7": "something was offered for storing that was never, or is no longer, allocated",
+    "P14": "the failure of a copy was being reported",
     "P13": "a request id was used again before its former life was worked off",
     "P10": "a reset came while the last one was not yet worked off",
 }

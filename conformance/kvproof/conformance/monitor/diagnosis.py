@@ -29,13 +29,21 @@ def explain(world: World, event: Raised, accepted: Accepted) -> str | None:
         return "M1"
     if any(world.preempted_in.get(r) == reference.now for r in _being_given_loads(world)):
         return "M5"
-    if any(_just_ended(world, r) and r not in world.computed for r in reference.ended):
+    if ended_unscheduled(world):
         return "P7"
     if any(_has_gaps(world, r, x) for r, calls in accepted.items() for c in calls for x in c):
         return "P7"
     if "output" in event.call:
-        return "M3"
+        return "P14" if reference.now in world.failed_in.values() else "M3"
     return None
+
+
+def ended_unscheduled(world: World) -> list[str]:
+    """The requests that ended in this window before any forward had computed a token of them."""
+    ended = sorted(world.reference.ended)
+    return [
+        world.show("Request", r) for r in ended if _just_ended(world, r) and r not in world.computed
+    ]
 
 
 def ids_are_confused(world: World, own: Set[Request]) -> bool:

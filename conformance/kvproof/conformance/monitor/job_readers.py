@@ -28,6 +28,7 @@ class JobReaders(LookupReaders):
         self.accepted: dict[Request, list[list[Residency]]] = {}
         self.loading: dict[Request, Job] = {}
         self.unfinished_loads: list[Job] = []
+        self.flushed: list[Job] = []
 
     # --- the tier ---
 
@@ -137,7 +138,13 @@ class JobReaders(LookupReaders):
         for number in event.jobs:
             if number in self.jobs:
                 yield "flush", (self.jobs[number],)
-                yield "judge_flush", (self.jobs[number],)
+                self.flushed.append(self.jobs[number])
+
+    def _judge_flushes(self, delays: bool) -> Iterator[Move]:
+        """The window closes: a wait that delays nobody's forward is none."""
+        flushed, self.flushed = self.flushed, []
+        for job in flushed if delays else ():
+            yield "judge_flush", (job,)
 
     def _received(self, event: ev.Received) -> Iterator[Move]:
         job = self.loading.pop(self.world.request(event.req), None)
@@ -173,4 +180,7 @@ class JobReaders(LookupReaders):
                 yield "waited", (event.rank, self.jobs[number])
 
     def _report(self, event: ev.Report) -> Iterator[Move]:
-        yield "report", (event.rank, self._job(event.job))
+        job = self._job(event.job)
+        if not event.ok:
+            self.world.failed_in[job] = self.world.reference.now
+        yield "report", (event.rank, job)

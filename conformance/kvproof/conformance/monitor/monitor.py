@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping as MappingType
 
-from kvproof.conformance.monitor.diagnosis import explain, ids_are_confused
+from kvproof.conformance.monitor.diagnosis import ended_unscheduled, explain, ids_are_confused
 from kvproof.conformance.monitor.facts import Facts
 from kvproof.conformance.monitor.finding import Finding
 from kvproof.conformance.monitor.job_readers import Contradiction
@@ -98,6 +98,8 @@ class Monitor:
                 facts["request"] = event.req
             if explained_by:
                 facts["because"] = EXPLANATIONS[explained_by]
+            if explained_by == "P7" and (never := ended_unscheduled(self.world)):
+                facts["never scheduled"] = ", ".join(never)
             kind = ""
         else:
             facts, elements = self._facts(broken)

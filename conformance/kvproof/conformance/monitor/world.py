@@ -81,6 +81,7 @@ class World:
         self.ended_in: dict[Request, int] = {}
         self.reused: set[Request] = set()
         self.preempted_in: dict[Request, int] = {}
+        self.failed_in: dict[Job, int] = {}
         self._said: dict[Content, str] = {}
         self._positions: dict[Position, tuple[int, int]] = {}
         self._read_at: dict[tuple[Request, Block, Position], Lease] = {}
