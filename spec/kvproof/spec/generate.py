@@ -50,6 +50,15 @@ def render(machine: ir.Machine | None = None) -> str:
     return "".join(parts)
 
 
+def text(machine: ir.Machine, part: ir.Node | ir.Statement) -> str:
+    """A condition, a guard's condition or an update, on one line as the reference would have it."""
+    if isinstance(part, ir.Guard):
+        return _inline(machine, part.cond)
+    if isinstance(part, ir.Insert | ir.Discard | ir.Put):
+        return " ".join(_update(machine, part).split())
+    return _inline(machine, part)
+
+
 # --- fields --------------------------------------------------------------------------------------
 
 
