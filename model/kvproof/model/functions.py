@@ -118,8 +118,8 @@ def prefix_hits(status: Status, start: int, end: int) -> tuple[int, bool]:
 def suffix_hits(status: Status, start: int, end: int, window: int, last_window: int) -> int:
     """The greatest ``stop`` in [start, end] such that enough chunks before it are not absent.
 
-    Enough are ``window`` chunks, ``last_window`` at ``end``, or all from ``start`` on when there are
-    fewer than that. ``start`` itself when no chunk qualifies. Serves E1.
+    Enough are ``window`` chunks, ``last_window`` at ``end``, or all from ``start`` on when there
+    are fewer than that. ``start`` itself when no chunk qualifies. Serves E1.
     """
     stop = end
     chunk = end

@@ -14,6 +14,12 @@ import z3
 from kvproof.spec import ir
 from kvproof.spec.contract import contract
 from kvproof.spec.encode import Encoder
+from kvproof.spec.functions.verify import (
+    FunctionObligation,
+    emitted_text,
+    function_obligations,
+    spec_text,
+)
 from kvproof.spec.obligations import Obligation, obligations
 
 CHUNK = 24
@@ -43,8 +49,9 @@ def subject(generated: bool) -> ir.Machine:
 
 
 @cache
-def _all(generated: bool) -> list[Obligation]:
-    return obligations(contract(), subject(generated))
+def _all(generated: bool) -> list[Obligation | FunctionObligation]:
+    text = emitted_text() if generated else spec_text()
+    return [*obligations(contract(), subject(generated)), *function_obligations(text)]
 
 
 @cache
@@ -52,10 +59,26 @@ def _encoder() -> Encoder:
     return Encoder(contract())
 
 
-def prove_one(obligation: Obligation, timeout_ms: int) -> ObligationResult:
+def prove_one(obligation: Obligation | FunctionObligation, timeout_ms: int) -> ObligationResult:
     """Ask Z3 for a counterexample to one obligation."""
-    encoder = _encoder()
     begin = time.perf_counter()
+    if isinstance(obligation, FunctionObligation):
+        status, model = obligation.prove(timeout_ms)
+    else:
+        status, model = _ask(obligation, timeout_ms)
+    return ObligationResult(
+        obligation.name,
+        obligation.kind,
+        obligation.action,
+        obligation.id,
+        status,
+        time.perf_counter() - begin,
+        model,
+    )
+
+
+def _ask(obligation: Obligation, timeout_ms: int) -> tuple[str, str | None]:
+    encoder = _encoder()
     hypotheses, goal = obligation.build(encoder)
     solver = z3.Solver(ctx=encoder.context)
     solver.set("timeout", timeout_ms)
@@ -69,15 +92,7 @@ def prove_one(obligation: Obligation, timeout_ms: int) -> ObligationResult:
         from kvproof.spec.counterexample import describe
 
         model = describe(encoder, solver.model())
-    return ObligationResult(
-        obligation.name,
-        obligation.kind,
-        obligation.action,
-        obligation.id,
-        status,
-        time.perf_counter() - begin,
-        model,
-    )
+    return status, model
 
 
 def _prove_chunk(generated: bool, indices: list[int], timeout_ms: int) -> list[ObligationResult]:

@@ -19,34 +19,46 @@ def generate(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Generate the executable reference from the spec."""
+    """Generate the executable reference from the spec: the contract and the functions."""
     from kvproof.conformance.cli import console
+    from kvproof.spec.functions.emit import render_functions
     from kvproof.spec.generate import render
 
-    path = _reference()
-    wanted = render()
-    found = path.read_text(encoding="utf-8") if path.exists() else ""
-    stale = found != wanted
-    if stale and not check:
-        _write(path, wanted)
+    folder = _model()
+    wanted = {folder / "contract.py": render(), folder / "functions.py": render_functions()}
+    found = {p: p.read_text(encoding="utf-8") if p.exists() else "" for p in wanted}
+    stale = [path for path in wanted if found[path] != wanted[path]]
+    if not check:
+        for path in stale:
+            _write(path, wanted[path])
     if as_json:
-        console.print_json({"file": str(path), "stale": stale, "written": stale and not check})
-    elif not stale:
-        print(f"{path}: fresh")
-    elif not check:
-        print(f"{path}: written")
-    else:
-        print(
-            f"{path}: stale, run `kvproof generate`; it differs from line {_first(found, wanted)}"
+        console.print_json(
+            {
+                "files": [
+                    {"file": str(p), "stale": p in stale, "written": p in stale and not check}
+                    for p in wanted
+                ],
+                "stale": bool(stale),
+                "written": bool(stale) and not check,
+            }
         )
+    else:
+        for path in wanted:
+            if path not in stale:
+                print(f"{path}: fresh")
+            elif not check:
+                print(f"{path}: written")
+            else:
+                line = _first(found[path], wanted[path])
+                print(f"{path}: stale, run `kvproof generate`; it differs from line {line}")
     raise typer.Exit(EXIT_FINDING if stale and check else EXIT_HOLDS)
 
 
-def _reference() -> Path:
+def _model() -> Path:
     folder = resources.files("kvproof.model")
     if not isinstance(folder, Path):
         raise UsageError("the reference can only be generated in a checkout, not in an archive")
-    return folder / "contract.py"
+    return folder
 
 
 def _first(found: str, wanted: str) -> int:

@@ -115,7 +115,8 @@ def _print(results: Sequence[ObligationResult], seconds: float) -> None:
     print(f"{proved} of {len(results)} obligations proved in {seconds:.1f} s")
     # Last, so that nobody has to scroll for it.
     for result in failed:
-        where = f"action {result.action}" if result.action else "the initial state"
+        what = "function" if result.kind == "function" else "action"
+        where = f"{what} {result.action}" if result.action else "the initial state"
         out.print(
             f"{result.status}: {result.id or '-'} in {where} ({result.name})", style="bold red"
         )

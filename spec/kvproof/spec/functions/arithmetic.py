@@ -25,16 +25,16 @@ def quotients_grow(divisor: int, less: int, more: int) -> None:
 
 
 @lemma
-def quotients_are_unique(divisor: int, quotient: int, rest: int) -> None:
+def quotient_is(divisor: int, number: int, quotient: int, rest: int) -> None:
     """Whatever looks like a quotient with its remainder is that."""
-    requires(divisor >= 1, 0 <= rest < divisor)
+    requires(divisor >= 1, 0 <= rest < divisor, number == quotient * divisor + rest)
     ensures(
-        lambda result: (quotient * divisor + rest) // divisor == quotient,
-        lambda result: (quotient * divisor + rest) % divisor == rest,
+        lambda result: number // divisor == quotient,
+        lambda result: number % divisor == rest,
     )
     use(
-        products_grow(divisor, quotient, (quotient * divisor + rest) // divisor),
-        products_grow(divisor, (quotient * divisor + rest) // divisor, quotient),
+        products_grow(divisor, quotient, number // divisor),
+        products_grow(divisor, number // divisor, quotient),
     )
 
 
@@ -43,7 +43,7 @@ def products_are_multiples(divisor: int, quotient: int) -> None:
     """Nothing is left over of a multiple."""
     requires(divisor >= 1)
     ensures(lambda result: (quotient * divisor) % divisor == 0)
-    use(quotients_are_unique(divisor, quotient, 0))
+    use(quotient_is(divisor, quotient * divisor, quotient, 0))
 
 
 @lemma
@@ -54,4 +54,28 @@ def multiples_are_apart(divisor: int, less: int, more: int) -> None:
     use(
         products_grow(divisor, less // divisor, more // divisor),
         products_grow(divisor, more // divisor, less // divisor),
+    )
+
+
+@lemma
+def multiples_follow(divisor: int, multiple: int) -> None:
+    """A multiple and one divisor more is a multiple."""
+    requires(divisor >= 1, multiple % divisor == 0)
+    ensures(lambda result: (multiple + divisor) % divisor == 0)
+    use(quotient_is(divisor, multiple + divisor, multiple // divisor + 1, 0))
+
+
+@lemma
+def nested_quotients(inner: int, outer: int, number: int) -> None:
+    """The chunk of a token is the chunk of its block."""
+    requires(inner >= 1, outer >= 1)
+    ensures(lambda result: number // inner // outer == number // (inner * outer))
+    use(
+        products_grow(inner, number // inner % outer, outer),
+        quotient_is(
+            inner * outer,
+            number,
+            number // inner // outer,
+            number // inner % outer * inner + number % inner,
+        ),
     )

@@ -9,7 +9,6 @@ Statements of a function's head, before anything else:
     requires(…)                     what callers owe
     ensures(lambda result: …)       what it returns
     use(…)                          facts that the proof needs, of its parameters
-    because(lambda result: …)       the same, of its parameters and the result
 
 At the head of a loop:
 
@@ -19,8 +18,11 @@ At the head of a loop:
     use(…)                          facts that the proof needs, of the loop's variables
 
 A fact is the call of a lemma, or ``forall`` of one. A lemma is a valid formula, "what it requires
-implies what it ensures", so calling it anywhere cannot make a proof wrong; it is proved itself, from
-lemmas that stand before it.
+implies what it ensures", so calling it anywhere cannot make a proof wrong. It is proved itself,
+from lemmas that stand before it.
+
+``definition`` names an expression for use in contracts, ``uninterpreted`` names a relation of which
+only contracts say something. Neither is executed, and neither may contain a lemma.
 """
 
 from __future__ import annotations
@@ -52,10 +54,6 @@ def variant(*measures: int) -> None:
 
 def use(*lemmas: object) -> None:
     """Lemmas that the proof needs here."""
-
-
-def because(*lemmas: Callable[[Any], object]) -> None:
-    """Lemmas that the proof needs of the result."""
 
 
 def forall(body: Callable[..., object]) -> bool:

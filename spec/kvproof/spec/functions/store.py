@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from kvproof.spec.functions.arithmetic import (
+    multiples_are_apart,
+    multiples_follow,
+    products_are_multiples,
+)
 from kvproof.spec.functions.kinds import (
     RECURRENT,
     first_needed,
     first_position,
     is_kind,
+    what_is_needed_moves_forward,
 )
 from kvproof.spec.functions.language import (
     definition,
@@ -16,6 +22,7 @@ from kvproof.spec.functions.language import (
     implies,
     invariant,
     requires,
+    use,
     variant,
 )
 
@@ -164,6 +171,20 @@ def keeps_chunk(
             )
         ),
     )
+    use(
+        products_are_multiples(
+            alignment, chunk * (tokens_per_block * blocks_per_chunk) // alignment + 1
+        )
+    )
+    use(
+        forall(
+            lambda n: multiples_are_apart(
+                alignment,
+                n,
+                (chunk * (tokens_per_block * blocks_per_chunk) // alignment + 1) * alignment,
+            )
+        )
+    )
     tokens_per_chunk = tokens_per_block * blocks_per_chunk
     start = chunk * tokens_per_chunk
     end = start + tokens_per_chunk
@@ -180,6 +201,9 @@ def keeps_chunk(
             ),
         )
         variant(tokens - boundary)
+        use(multiples_follow(alignment, boundary))
+        use(forall(lambda n: multiples_are_apart(alignment, boundary, n)))
+        use(forall(lambda n: what_is_needed_moves_forward(kind, window, boundary, n)))
         if needed_chunk(kind, window, tokens_per_block, blocks_per_chunk, boundary, chunk):
             return True
         boundary += alignment
