@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 from kvproof.conformance.monitor import forward
+from kvproof.conformance.monitor.economy.judge import Economy
 from kvproof.conformance.monitor.job_readers import Contradiction, JobReaders, Move
 from kvproof.conformance.monitor.limits import limits_of
 from kvproof.conformance.monitor.world import World
@@ -27,6 +28,7 @@ class Mapping(JobReaders):
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
+        self.economy = Economy(world)
         self.snapshots: dict[int, dict[Request, dict[int, dict[int, Lease]]]] = {}
         self.advancing: dict[Hashable, Lease] = {}
         self.replaced: dict[Lease, Lease] = {}
@@ -71,9 +73,16 @@ class Mapping(JobReaders):
         }
 
     def moves(self, event: ev.Event) -> Iterator[Move]:
-        """The moves that ``event`` is; none for events that only inform (answers, touches)."""
+        """The moves that ``event`` is; none for events that only inform."""
         reader = self._readers.get(type(event))
-        return reader(event) if reader else iter(())
+        own = reader(event) if reader else iter(())
+        return self._judged(event, own) if self.economy.listens_to(type(event)) else own
+
+    def _judged(self, event: ev.Event, own: Iterator[Move]) -> Iterator[Move]:
+        """An event's own moves, between what economy says before and after them."""
+        yield from self.economy.before(event)
+        yield from own
+        yield from self.economy.after(event)
 
     # --- engine ---
 

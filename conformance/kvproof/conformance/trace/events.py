@@ -290,6 +290,22 @@ class Flush(Event, frozen=True, tag="flush"):
     jobs: list[int]
 
 
+class KvChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
+    """One emitted event. ``what``: "stored" | "removed" | "cleared" (everything; no ``keys``).
+
+    In releases whose events do not say the group, a key is its block hash alone.
+    """
+
+    what: str
+    keys: list[str]
+
+
+class KvEvents(Event, frozen=True, tag="kv_events"):
+    """The engine takes the events that the connector emitted, in their order, to publish them."""
+
+    changes: list[KvChange]
+
+
 # --- scheduler-tier calls ------------------------------------------------------------------------
 
 
@@ -408,6 +424,7 @@ AnyEvent = (
     | Allocated
     | Issue
     | Flush
+    | KvEvents
     | Probe
     | PrepareStore
     | PrepareLoad

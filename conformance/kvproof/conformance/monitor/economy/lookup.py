@@ -47,7 +47,7 @@ class Lookup:
         """Whether a block of the request is absent from the tier, being stored, or readable.
 
         A recurrent group's chunk has a key for the state at its end alone. In a drafter's group a
-        chunk counts only together with the one after it.
+        chunk counts only together with the one after it. What failed to load is not tried again.
         """
         found = (group, block)
         if found not in self._statuses:
@@ -66,6 +66,8 @@ class Lookup:
         x = self.residency(group, chunk)
         reference = self._world.reference
         if x is None or self._world.place(x, offset) not in reference.cover:
+            return ABSENT
+        if (self._r, x) in reference.spoiled:
             return ABSENT
         return READY if x in reference.ready else PENDING
 

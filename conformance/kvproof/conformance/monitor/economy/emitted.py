@@ -1,0 +1,50 @@
+"""What the emitted events say is in the tier."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from kvproof.conformance.monitor.lookup_readers import Move
+from kvproof.conformance.monitor.world import World
+from kvproof.conformance.trace import events as ev
+
+
+class Emitted:
+    """Judges E5, where a run emits events at all.
+
+    Releases differ in whether an event says the group; where it does not, a hash counts as often as
+    there are groups that have it.
+    """
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._seen = False
+        self._grouped = True
+        self._said: Counter[str] = Counter()
+
+    def note(self, event: ev.KvEvents) -> None:
+        """A batch of events, in their order."""
+        self._seen = True
+        for change in event.changes:
+            self._grouped = self._grouped and all(":" in key for key in change.keys)
+            match change.what:
+                case "stored":
+                    self._said.update(change.keys)
+                case "removed":
+                    self._said.subtract(change.keys)
+                case _:
+                    self._said.clear()
+
+    def judge(self) -> Iterator[Move]:
+        """At rest, all events have been taken: each key is told as often as it is there."""
+        if not self._seen:
+            return
+        there: Counter[str] = Counter()
+        for k, x in self._world.reference.where.items():
+            if x in self._world.reference.ready:
+                named = str(self._world.names.original("Key", k))
+                there[named if self._grouped else named.rpartition(":")[0]] += 1
+        for name in sorted({*there, *self._said}):
+            key = self._world.key(name if self._grouped else f"{name}:0")
+            yield "judge_events", (key, self._said[name], there[name])
