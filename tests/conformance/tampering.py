@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
+from kvproof.conformance.monitor.lookup_readers import MOST_POLLS
 from kvproof.conformance.trace import events as ev
 
 Events = list[ev.AnyEvent]
@@ -334,4 +335,120 @@ def a_block_is_handed_out_that_somebody_holds(events: Events) -> tuple[Events, i
         assert isinstance(e, ev.Lease)
         again = replace(e, lease=1 << 30, position=e.position + 500)
         return with_inserted(events, index + 1, again), index + 1
+    return None
+
+
+@breaks("P2")
+def a_job_is_submitted_twice(events: Events) -> tuple[Events, int] | None:
+    for index, e in at(events, ev.Submit):
+        return with_inserted(events, index + 1, e), index + 1
+    return None
+
+
+@breaks("P7")
+def a_request_that_never_ran_is_offered(events: Events) -> tuple[Events, int] | None:
+    for index, e in at(events, ev.Answer):
+        assert isinstance(e, ev.Answer)
+        if known := hashes_of(events[:index], e.req):
+            keys = [f"{known[0]}:0"]
+            offer = ev.PrepareStore(e.step, e.rank, e.req, keys, True, [], [])
+            return with_inserted(events, index + 1, offer), index + 1
+    return None
+
+
+@breaks("P10")
+def a_reset_is_refused(events: Events) -> tuple[Events, int] | None:
+    return with_inserted(events, 1, ev.ResetRefused(events[0].step, events[0].rank)), 1
+
+
+@breaks("P14")
+def a_store_that_ended_well_is_dropped(events: Events) -> tuple[Events, int] | None:
+    for index, e in at(events, ev.CompleteStore):
+        assert isinstance(e, ev.CompleteStore)
+        return changed(events, index, replace(e, ok=False)), index
+    return None
+
+
+@breaks("P15")
+def more_is_loaded_than_a_cap_of_zero(events: Events) -> tuple[Events, int] | None:
+    for index, e in at(events, ev.Answer):
+        assert isinstance(e, ev.Answer)
+        if e.tokens:
+            return [
+                replace(a, max_load=0) if isinstance(a, ev.Arrive) and a.req == e.req else a
+                for a in events
+            ], index
+    return None
+
+
+@breaks("P15")
+def more_is_offered_than_a_cap_of_zero(events: Events) -> tuple[Events, int] | None:
+    for index, e in at(events, ev.PrepareStore):
+        assert isinstance(e, ev.PrepareStore)
+        return [
+            replace(a, max_offload=0) if isinstance(a, ev.Arrive) and a.req == e.req else a
+            for a in events
+        ], index
+    return None
+
+
+@breaks("P16")
+def the_same_question_is_answered_otherwise(events: Events) -> tuple[Events, int] | None:
+    for index, e in at(events, ev.Answer):
+        assert isinstance(e, ev.Answer)
+        if e.tokens:
+            asks = (a for _, a in at(events[:index], ev.Ask) if isinstance(a, ev.Ask))
+            ask = [a for a in asks if a.req == e.req][-1]
+            again = [ask, replace(e, tokens=e.tokens - 1)]
+            return [*events[: index + 1], *again, *events[index + 1 :]], index + 2
+    return None
+
+
+@breaks("L1")
+def a_tier_never_knows(events: Events) -> tuple[Events, int] | None:
+    for index, e in at(events, ev.Answer):
+        assert isinstance(e, ev.Answer)
+        known = hashes_of(events[:index], e.req)
+        issued = {i.job for _, i in at(events[:index], ev.Issue) if isinstance(i, ev.Issue)}
+        over = {i.job for _, i in at(events[:index], ev.Report) if isinstance(i, ev.Report)}
+        if not known or issued - over:
+            continue
+        poll: Events = [
+            ev.Ask(e.step, e.rank, e.req, 0),
+            ev.Probe(e.step, e.rank, e.req, f"{known[0]}:0", "retry"),
+            ev.Answer(e.step, e.rank, e.req, None, False),
+        ]
+        polls = poll * (MOST_POLLS + 2)
+        return [*events[:index], *polls, *events[index:]], index + 3 * (MOST_POLLS + 2) - 1
+    return None
+
+
+def hashes_of(events: Events, req: str) -> list[str]:
+    """The block hashes that a request ever had."""
+    known = (e for _, e in at(events, ev.Hashed) if isinstance(e, ev.Hashed))
+    return [h for e in known if e.req == req for h in e.hashes]
+
+
+@breaks("L2")
+def the_engine_stops_while_a_store_is_in_flight(events: Events) -> tuple[Events, int] | None:
+    for index, e in at(events, ev.Issue):
+        return with_inserted(events, index + 1, ev.Drained(e.step, e.rank, {})), index + 1
+    return None
+
+
+@breaks("L3")
+def an_answer_is_put_off_for_nothing(events: Events) -> tuple[Events, int] | None:
+    for index, e in at(events, ev.Answer):
+        assert isinstance(e, ev.Answer)
+        if e.tokens == 0:
+            return changed(events, index, replace(e, tokens=None)), index
+    return None
+
+
+@breaks("L4")
+def a_key_that_nobody_stores_is_called_pending(events: Events) -> tuple[Events, int] | None:
+    for index, e in at(events, ev.Probe):
+        assert isinstance(e, ev.Probe)
+        if e.result == "miss":
+            return changed(events, index, replace(e, result="pending")), index
     return None
