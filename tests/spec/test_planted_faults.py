@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kvproof.spec import ir
@@ -26,7 +28,7 @@ FAULTS = [
     ("publish", "S6", "step/publish/readable_means_complete"),
     ("publish", "P4", "step/publish/readable_means_complete"),
     ("hit", "S6", "step/hit/answers_and_pins_name_readable_chunks"),
-    ("pin", "S5", "conclude/pin/3"),
+    ("pin", "S5", "conclude/pin/4"),
     ("evict", "S7", "step/evict/answers_and_pins_name_readable_chunks"),
     ("admit", "S8", "step/admit/slots_match_keys"),
     ("report", "P4", "step/report/only_issued_jobs_are_under_way"),
@@ -45,9 +47,7 @@ def weakened(action: str, id: str) -> ir.Machine:
     )
     assert body != spec.actions[action].body
     changed = ir.Action(action, spec.actions[action].by, spec.actions[action].params, body)
-    return ir.Machine(
-        spec.name, spec.sorts, spec.fields, {**spec.actions, action: changed}, spec.invariants
-    )
+    return replace(spec, actions={**spec.actions, action: changed})
 
 
 @pytest.mark.parametrize(("action", "id", "obligation"), FAULTS)
@@ -57,3 +57,40 @@ def test_without_the_promise_the_proof_fails(action: str, id: str, obligation: s
     result = prove_one(found, 10_000)
     assert result.status == "failed"
     assert result.model
+
+
+# (action, field, an update of it in place of the spec's own, a measure that then may grow)
+STEPS_BACK: list[tuple[str, ir.Update, str]] = [
+    (
+        "defer",
+        ir.Put("putting_off", (ir.Var("r", "Request"),), ir.Read("issued", ())),
+        "jobs_waited_for",
+    ),
+    (
+        "issue_store",
+        ir.Put("job_number", (ir.Var("j", "Job"),), ir.Lit(0)),
+        "jobs_waited_for",
+    ),
+    (
+        "waited",
+        ir.Insert("unreported", (ir.Var("j", "Job"), ir.Var("w", "Worker"))),
+        "reports_to_come",
+    ),
+    ("waited", ir.Insert("pending", (ir.Var("j", "Job"), ir.Var("w", "Worker"))), "copies_to_end"),
+    ("end", ir.Discard("submitted", (ir.Var("j", "Job"), ir.Var("w", "Worker"))), "submissions"),
+    ("fail", ir.Discard("landed", (ir.Any(), ir.Var("w", "Worker"))), "pieces_to_land"),
+    ("ask", ir.Discard("spoiled", (ir.Var("r", "Request"), ir.Any())), "chunks_to_try"),
+]
+
+
+@pytest.mark.parametrize(("action", "update", "measure"), STEPS_BACK)
+def test_a_step_back_is_no_progress(action: str, update: ir.Update, measure: str) -> None:
+    spec = contract()
+    changed = replace(spec.actions[action], body=(*spec.actions[action].body, update))
+    machine = replace(spec, actions={**spec.actions, action: changed})
+    (found,) = [
+        o
+        for o in obligations(machine, machine)
+        if o.name.startswith(f"progress/{action}/{measure}")
+    ]
+    assert prove_one(found, 10_000).status == "failed"
