@@ -37,7 +37,10 @@ class Emitted:
                     self._said.clear()
 
     def judge(self) -> Iterator[Move]:
-        """At rest, all events have been taken: each key is told as often as it is there."""
+        """At rest, all events have been taken: each key is told as often as it is there.
+
+        One key of each group stands for all: one that is told wrongly, if there is one.
+        """
         if not self._seen:
             return
         there: Counter[str] = Counter()
@@ -45,6 +48,9 @@ class Emitted:
             if x in self._world.reference.ready:
                 named = str(self._world.names.original("Key", k))
                 there[named if self._grouped else named.rpartition(":")[0]] += 1
-        for name in sorted({*there, *self._said}):
+        shown: dict[str, str] = {}
+        for name in sorted({*there, *self._said}, key=lambda n: (there[n] == self._said[n], n)):
+            shown.setdefault(name.partition(":")[2], name)
+        for name in shown.values():
             key = self._world.key(name if self._grouped else f"{name}:0")
             yield "judge_events", (key, self._said[name], there[name])
