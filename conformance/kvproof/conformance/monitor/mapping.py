@@ -35,7 +35,6 @@ class Mapping(JobReaders):
         self._readers: dict[type[Any], Callable[[Any], Iterator[Move]]] = {
             ev.Arrive: self._arrive,
             ev.Extended: self._extended,
-            ev.Extended: self._extended,
             ev.Hashed: self._hashed,
             ev.Finish: self._finish,
             ev.Preempt: self._preempt,
@@ -101,14 +100,6 @@ class Mapping(JobReaders):
         del self.world.marks[r][event.kept + 1 :]
         self.world.tokens(r, event.kept, event.tokens)
         yield "extend", (r,)
-
-    def _extended(self, event: ev.Extended) -> Iterator[Move]:
-        r = self.world.request(event.req)
-        if event.kept >= len(self.world.marks[r]):
-            raise Contradiction(f"{event.req} keeps more tokens than it has")
-        del self.world.marks[r][event.kept + 1 :]
-        self.world.tokens(r, event.kept, event.tokens)
-        return iter(())
 
     def _hashed(self, event: ev.Hashed) -> Iterator[Move]:
         marks = self.world.marks[self.world.request(event.req)]
