@@ -16,6 +16,7 @@ Invariants are left alone: they are what notices.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -27,10 +28,10 @@ from kvproof.spec.generate import text
 class Mutant:
     """One deletion in one action.
 
-    ``statement`` is the index in the action's body; ``kind`` is the guard's, or "update"; ``id`` is
-    the guard's, or the one that the updated field serves; ``what`` is "statement" or "part";
-    ``deleted`` is what went, as the reference has it. ``changed`` is the action without it. A
+    ``statement`` is the index in the action's body, and ``instead`` is what stands there now; a
     deleted guard stays as one that always holds, so that the guards after it keep their numbers.
+    ``kind`` is the guard's, or "update"; ``id`` is the guard's, or the one that the updated field
+    serves; ``what`` is "statement" or "part"; ``deleted`` is what went, as the reference has it.
     ``name`` is unique, and stays the same while what is deleted stays the same.
     """
 
@@ -41,57 +42,45 @@ class Mutant:
     id: str
     what: str
     deleted: str
-    changed: ir.Action
+    instead: tuple[ir.Statement, ...]
 
-    def machine(self, spec: ir.Machine) -> ir.Machine:
-        """``spec`` reduced to the changed action: the others are not affected by the deletion."""
-        return replace(spec, actions={self.action: self.changed})
+
+def without(spec: ir.Machine, mutant: Mutant) -> ir.Machine:
+    """``spec`` reduced to the mutant's action: the deletion affects no other."""
+    action = spec.actions[mutant.action]
+    before, after = action.body[: mutant.statement], action.body[mutant.statement + 1 :]
+    changed = replace(action, body=(*before, *mutant.instead, *after))
+    return replace(spec, actions={mutant.action: changed})
 
 
 def mutants(spec: ir.Machine) -> list[Mutant]:
     """All mutants of a machine, in the order of its actions and statements."""
     found: list[Mutant] = []
-    taken: dict[str, int] = {}
+    taken: Counter[str] = Counter()
     for action in spec.actions.values():
-        for mutant in _of_action(spec, action):
-            times = taken[mutant.name] = taken.get(mutant.name, 0) + 1
-            found.append(replace(mutant, name=f"{mutant.name} #{times}") if times > 1 else mutant)
+        for index, statement in enumerate(action.body):
+            for mutant in _of_statement(spec, action.name, index, statement):
+                taken[mutant.name] += 1
+                times = taken[mutant.name]
+                again = replace(mutant, name=f"{mutant.name} #{times}")
+                found.append(again if times > 1 else mutant)
     return found
 
 
-def _of_action(spec: ir.Machine, action: ir.Action) -> Iterator[Mutant]:
-    for index, statement in enumerate(action.body):
-        kind, id, called = _described(spec, statement)
+def _of_statement(
+    spec: ir.Machine, action: str, index: int, statement: ir.Statement
+) -> Iterator[Mutant]:
+    kind, id, called = _described(spec, statement)
 
-        def without(
-            instead: tuple[ir.Statement, ...], what: str, deleted: str, index: int = index
-        ) -> ir.Action:
-            return replace(action, body=(*action.body[:index], *instead, *action.body[index + 1 :]))
+    def mutant(how: str, what: str, part: ir.Node | ir.Statement, *instead: ir.Statement) -> Mutant:
+        deleted = text(spec, part).replace("self.", "")
+        name = f"{action}: {how} ({deleted})"
+        return Mutant(name, action, index, kind, id, what, deleted, instead)
 
-        whole = text(spec, statement).replace("self.", "")
-        instead = (replace(statement, cond=ir.TRUE),) if isinstance(statement, ir.Guard) else ()
-        yield Mutant(
-            f"{action.name}: no {called} ({whole})",
-            action.name,
-            index,
-            kind,
-            id,
-            "statement",
-            whole,
-            without(instead, "statement", whole),
-        )
-        for changed, part in _without_a_part(statement):
-            gone = text(spec, part).replace("self.", "")
-            yield Mutant(
-                f"{action.name}: {called} without ({gone})",
-                action.name,
-                index,
-                kind,
-                id,
-                "part",
-                gone,
-                without((changed,), "part", gone),
-            )
+    always = (replace(statement, cond=ir.TRUE),) if isinstance(statement, ir.Guard) else ()
+    yield mutant(f"no {called}", "statement", statement, *always)
+    for changed, part in _without_a_part(statement):
+        yield mutant(f"{called} without", "part", part, changed)
 
 
 def _described(spec: ir.Machine, statement: ir.Statement) -> tuple[str, str, str]:

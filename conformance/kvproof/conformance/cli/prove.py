@@ -30,13 +30,33 @@ def prove(
     timeout_ms: Annotated[
         int, typer.Option("--timeout-ms", min=1, help="Solver time for each obligation.")
     ] = 60_000,
+    mutants: Annotated[
+        bool,
+        typer.Option("--mutants", help="Delete every statement and condition; tell who notices."),
+    ] = False,
+    actions: Annotated[
+        list[str] | None,
+        typer.Option("--action", metavar="ACTION", help="With --mutants: of this action alone."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Prove every obligation of the spec, for any number of requests, jobs, blocks and workers.
 
     Exit code 0: all are proved. 1: one has a counterexample, which is printed. 3: the solver left
     one undecided, which counts as a failure.
+
+    With --mutants, 0: each deletion is noticed by a proof or a history, or listed with the reason
+    why it is not. 1: one is neither, or the list names one that is noticed.
     """
+    if actions and not mutants:
+        raise UsageError("--action belongs to --mutants")
+    if mutants:
+        if generated:
+            raise UsageError("a mutant is one of the spec and the reference: leave out --generated")
+        from kvproof.conformance.cli.mutants import prove_mutants
+
+        code = prove_mutants(actions or [], jobs or os.cpu_count() or 1, timeout_ms, as_json)
+        raise typer.Exit(code)
     from kvproof.conformance.cli import console
     from kvproof.spec.parse import ParseError
     from kvproof.spec.prove import prove_all

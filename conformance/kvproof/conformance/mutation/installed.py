@@ -9,13 +9,13 @@ from typing import Any
 from kvproof.model.contract import Contract
 from kvproof.spec import ir
 from kvproof.spec.generate import render
-from kvproof.spec.mutants import Mutant
+from kvproof.spec.mutants import Mutant, without
 
 
 def method(spec: ir.Machine, mutant: Mutant) -> Callable[..., None]:
     """The changed action as the generator writes it, compiled."""
     namespace: dict[str, Any] = {}
-    exec(compile(render(mutant.machine(spec)), f"<{mutant.name}>", "exec"), namespace)
+    exec(compile(render(without(spec, mutant)), f"<{mutant.name}>", "exec"), namespace)
     compiled: Callable[..., None] = vars(namespace[spec.name])[mutant.action]
     return compiled
 

@@ -10,14 +10,13 @@ from functools import cache
 from kvproof.conformance.errors import UsageError
 from kvproof.conformance.mutation.histories import History, committed
 from kvproof.conformance.mutation.installed import installed
-from kvproof.spec import ir
 from kvproof.spec.contract import contract
-from kvproof.spec.mutants import Mutant
-from kvproof.spec.obligations import Obligation, obligations
+from kvproof.spec.mutants import Mutant, without
+from kvproof.spec.obligations import obligations
 from kvproof.spec.prove import prove_one
 
-PROVING = ("step", "conclude", "defined")
-"""The kinds that can tell: the others compare spec and reference, which agree on a slip."""
+UNTOUCHED = ("effect", "faithful")
+"""Kinds that compare spec and reference, which agree on a slip: they cannot tell."""
 
 
 @dataclass(frozen=True)
@@ -39,36 +38,37 @@ class Trial:
 def tried(mutant: Mutant, timeout_ms: int) -> Trial:
     """Find out whether anything notices the mutant."""
     began = time.perf_counter()
-    undecided: list[str] = []
-    killed_by, killer = "", next(noticing(mutant), "")
-    if killer:
-        killed_by = "history"
-    else:
-        for obligation in affected(mutant):
-            status = prove_one(obligation, timeout_ms).status
-            if status == "failed":
-                killed_by, killer = "proof", obligation.name
-                break
-            if status == "unknown":
-                undecided.append(obligation.name)
-    return Trial(mutant, killed_by, killer, tuple(undecided), time.perf_counter() - began)
+    undecided: tuple[str, ...] = ()
+    killed_by, killer = "history", next(noticing(mutant), "")
+    if not killer:
+        killed_by = "proof"
+        killer, undecided = disproved(mutant, timeout_ms)
+    seconds = time.perf_counter() - began
+    return Trial(mutant, killed_by if killer else "", killer, undecided, seconds)
 
 
 def noticing(mutant: Mutant) -> Iterator[str]:
-    """The tests whose histories give other findings when the mutant's move is made in them.
-
-    Those whose finding the mutated action gives come first: they are what the action is tested by.
-    """
+    """The tests whose histories give other findings when the mutant's move is made in them."""
+    histories = histories_of(mutant.action)  # judged once themselves, before anything is installed
     with installed(contract(), mutant):
-        for history in histories_of(mutant.action):
+        for history in histories:
             if history.judged()[0] != history.findings:
                 yield history.test
 
 
-def affected(mutant: Mutant) -> list[Obligation]:
-    """What has to be proved about the mutated action, as far as a proof can tell."""
-    machine = mutant.machine(contract())
-    return [o for o in obligations(machine, machine) if o.action and o.kind in PROVING]
+def disproved(mutant: Mutant, timeout_ms: int) -> tuple[str, tuple[str, ...]]:
+    """The first obligation on the action that fails, or ""; and those undecided until then."""
+    machine = without(contract(), mutant)
+    undecided: list[str] = []
+    for obligation in obligations(machine, machine):
+        if not obligation.action or obligation.kind in UNTOUCHED:
+            continue
+        status = prove_one(obligation, timeout_ms).status
+        if status == "failed":
+            return obligation.name, tuple(undecided)
+        if status == "unknown":
+            undecided.append(obligation.name)
+    return "", tuple(undecided)
 
 
 def histories_of(action: str) -> list[History]:
@@ -90,8 +90,3 @@ def _by_action() -> dict[str, list[History]]:
         for action in actions:
             found.setdefault(action, []).append(history)
     return found
-
-
-def machine_of(mutant: Mutant) -> ir.Machine:
-    """The contract with the mutant's action."""
-    return mutant.machine(contract())
