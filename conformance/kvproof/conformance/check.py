@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -79,6 +80,7 @@ def check_scheduler(
     seconds: float | None = None,
     max_examples: int | None = None,
     seed: int = 0,
+    severity: Literal["unsafe", "missed"] = "unsafe",
     allow: Path | str | None = None,
     stop_at: int | None = None,
     out: Path | str = "out/check",
@@ -96,7 +98,9 @@ def check_scheduler(
             shrunk on top of that.
         max_examples: stop after so many runs; the same number and seed give the same result.
         seed: decides what is drawn.
-        allow: a file of known findings to pass over, one ``ID ACTION [WHERE]`` a line.
+        severity: "unsafe" looks for what may harm a request; "missed" also for lost hits, and for
+            work and room that are wasted.
+        allow: a file of known findings to pass over, one ``ID ACTION [WHERE] [(KIND)]`` a line.
         stop_at: stop after so many distinct findings.
         out: folder for what is found; each finding comes with a history for ``kvproof replay`` and
             with a pytest file that needs nothing of this project.
@@ -118,6 +122,7 @@ def check_scheduler(
         "--seed": seed,
         "--time": seconds,
         "--max-examples": max_examples,
+        "--severity": severity,
         "--allow": allow,
         "--stop-at": stop_at,
         "--out": out,
