@@ -19,6 +19,7 @@ def test_every_obligation_on_the_spec_is_proved() -> None:
         "conclude": 10,
         "step": 219,
         "effect": 101,
+        "function": 142,
     }
 
 

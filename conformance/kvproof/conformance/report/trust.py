@@ -27,7 +27,8 @@ BASE = (
         "The parser and the obligation maker",
         "The proof of the reference is about the formulas that spec/parse.py reads out of its text"
         " and that spec/obligations.py and spec/encode.py make of them. What is expected of the"
-        " text (the invariants too) is the spec as spec/lang.py traces it.",
+        " text (the invariants too) is the spec as spec/lang.py traces it. For the functions, the"
+        " same is true of spec/functions/source.py, terms.py and execute.py.",
     ),
     Trusted(
         "The taps",

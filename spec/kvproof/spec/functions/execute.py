@@ -156,7 +156,8 @@ class Execution(Terms):
             self.aim(f"{name}/invariant-{k}/holds", each, path)
         head = path.fork()
         for variable in sorted(_assigned(node) & path.env.keys()):
-            head.env[variable] = self.symbol(variable, path.env[variable].sort())
+            was = path.env[variable]
+            head.env[variable] = self.symbol(f"{variable} in {name}", was.sort())
         for each in contract.invariants:
             head.known.append(self.eval(each, head))
         for each in contract.uses:
