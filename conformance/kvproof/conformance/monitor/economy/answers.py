@@ -36,7 +36,11 @@ class Answers:
             return
         lookup = self._lookup(life)
         reached = lookup.floor + event.tokens
-        yield "judge_answer", (life.r, reached, self._worth_it(lookup, lookup.greatest(READY)))
+        greatest = lookup.greatest(READY)
+        if not lookup.serving(greatest):
+            # Nothing of the tier would be used: no hit to miss.
+            greatest = lookup.floor
+        yield "judge_answer", (life.r, reached, self._worth_it(lookup, greatest))
         boundary = self._worth_it(lookup, self._agreed(life.r, lookup))
         if boundary > lookup.floor:
             yield from self._judge_repeat(life.r, lookup, reached, boundary)

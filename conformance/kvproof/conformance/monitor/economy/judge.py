@@ -36,7 +36,8 @@ class Economy:
             ev.Forward: self._lives.forward,
             ev.Preempt: self._lives.preempt,
             ev.Extended: self._lives.extend,
-            ev.Finish: self._finish,
+            ev.Finish: self._offers.finish,
+            ev.Answer: self._offers.answer,
             ev.PrepareStore: self._prepare_store,
             ev.PrepareLoad: self._use,
             ev.Touch: self._use,
@@ -75,6 +76,7 @@ class Economy:
         yield from self._offers.schedule(event)
         for life in ending:
             self._answers.ended(life)
+            self._recency.ended(life)
 
     def _drained(self, event: ev.Drained) -> Iterator[Move]:
         yield from self._offers.judge_ends()
@@ -85,10 +87,6 @@ class Economy:
     def _arrive(self, event: ev.Arrive) -> None:
         self._lives.arrive(event)
         self._recency.arrive(event)
-
-    def _finish(self, event: ev.Finish) -> None:
-        self._offers.finish(event)
-        self._recency.finish(event)
 
     def _prepare_store(self, event: ev.PrepareStore) -> None:
         self._offers.note(event)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kvproof.conformance.monitor.world import World
 from kvproof.conformance.trace import events as ev
-from kvproof.model.contract import Key, Request
+from kvproof.model.contract import Key, Lease, Request
 
 Chunk = tuple[int, int]
 """A chunk of a request: its group, and its number from the start."""
@@ -33,6 +33,7 @@ class Life:
         open: complete chunks that are neither offered nor present.
         could: chunks that were complete while all their blocks were there.
         chances: windows in which an open chunk could have been offered, since its last refusal.
+        last_chance: the leases of chunks that had a chance only when it ended.
         offers: how often each chunk was offered and not refused, since the last reset.
         present: chunks that were found in the tier.
         fresh: offers since it started (again).
@@ -55,6 +56,7 @@ class Life:
     open: set[Chunk] = field(default_factory=set)
     could: set[Chunk] = field(default_factory=set)
     chances: Counter[Chunk] = field(default_factory=Counter)
+    last_chance: dict[Chunk, list[Lease]] = field(default_factory=dict)
     offers: Counter[Chunk] = field(default_factory=Counter)
     present: set[Chunk] = field(default_factory=set)
     fresh: Counter[Chunk] = field(default_factory=Counter)

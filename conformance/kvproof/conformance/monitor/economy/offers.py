@@ -10,7 +10,7 @@ from kvproof.conformance.monitor.economy.lives import ENDS, Chunk, Life, Lives
 from kvproof.conformance.monitor.lookup_readers import Move
 from kvproof.conformance.monitor.world import World
 from kvproof.conformance.trace import events as ev
-from kvproof.model.contract import Content, Key, Request
+from kvproof.model.contract import Content, Key, Lease, Request
 from kvproof.model.functions import FULL, RECURRENT
 
 Course = tuple[Content, int, int | None, int | None, tuple[int, int]]
@@ -70,6 +70,18 @@ class Offers:
             life.fresh.update(chunks)
             life.open.difference_update(chunks)
 
+    def answer(self, event: ev.Answer) -> None:
+        """What was found, on the GPU or in the tier, and lies in the tier is present."""
+        life = self._lives.get(event.req)
+        if event.tokens is None or life is None:
+            return
+        reached = self._world.asked_from.get(life.r, 0) + event.tokens
+        where = self._world.reference.where
+        for group, sizes in enumerate(self._geometry.groups):
+            for number in range(reached // sizes.tokens_per_chunk):
+                if self._key(life.r, (group, number)) in where:
+                    life.present.add((group, number))
+
     def _chunk(self, key: str) -> Chunk | None:
         """The chunk that a key names; None for a partial one."""
         group = int(key.rpartition(":")[2])
@@ -109,7 +121,10 @@ class Offers:
         life.horizon = max(0, self._world.limits[life.r].to_store(computed))
         life.steady = life.steady and event.status in ENDS
         if event.status in ENDS or event.status == "aborted":
+            could, chances = set(life.could), life.chances.copy()
             self._examine(life, life.horizon)
+            for chunk in (life.could - could) | (life.chances - chances).keys():
+                life.last_chance[chunk] = self._leases(life.r, chunk)
             self._lives.ending.append(life)
 
     def _examine(self, life: Life, computed: int) -> None:
@@ -147,6 +162,12 @@ class Offers:
         table = self._world.tables.get(life.r, {}).get(group, {})
         return all(index in table for index in blocks)
 
+    def _leases(self, r: Request, chunk: Chunk) -> list[Lease]:
+        group, number = chunk
+        count = self._geometry.groups[group].blocks_per_chunk
+        table = self._world.tables.get(r, {}).get(group, {})
+        return [table[i] for i in range(number * count, (number + 1) * count) if i in table]
+
     # --- ends ---
 
     def judge_ends(self) -> Iterator[Move]:
@@ -154,6 +175,7 @@ class Offers:
         ending = self._lives.ending[:]
         self._lives.ending.clear()
         for life in ending:
+            self._withdraw(life)
             for chunk in self._kept(life):
                 key = self._key(life.r, chunk)
                 if key is not None:
@@ -161,6 +183,14 @@ class Offers:
                     yield "judge_chunk", (life.r, key, life.chances[chunk], offers)
             if life.steady:
                 yield from self._compare(life)
+
+    def _withdraw(self, life: Life) -> None:
+        """At its end a chance was none if a block has been handed out again in this very window."""
+        superseded = self._world.reference.superseded_at
+        for chunk, leases in life.last_chance.items():
+            if any(lease in superseded for lease in leases):
+                life.chances[chunk] -= life.chances[chunk] > 0
+                life.could.discard(chunk)
 
     def _kept(self, life: Life) -> Iterator[Chunk]:
         """The chunks that some lookup can need."""

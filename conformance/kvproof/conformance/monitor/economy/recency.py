@@ -54,13 +54,12 @@ class Recency:
             used: list[dict[Key, int]] = [{} for _ in self._geometry.groups]
             self._users[life] = User(life, self._moment, used=used)
 
-    def finish(self, event: ev.Finish) -> None:
-        """A request ends: it uses nothing any more."""
-        if (life := self._lives.get(event.req)) is not None:
-            self._moment += 1
-            user = self._users[life]
-            user.ended = self._moment
-            self._ended[user] = None
+    def ended(self, life: Life) -> None:
+        """The window closes in which a request ended: it uses nothing any more."""
+        self._moment += 1
+        user = self._users[life]
+        user.ended = self._moment
+        self._ended[user] = None
 
     def use(self, req: str, keys: Iterable[str]) -> None:
         """A request uses those of the keys that are in the tier."""
