@@ -15,11 +15,16 @@ from kvproof.conformance.trace.events import AnyEvent, Header
 
 
 class GroupSetup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One KV-cache group to build: ``kind`` as in the trace header, sizes in tokens."""
+    """One KV-cache group to build: ``kind`` as in the trace header, sizes in tokens.
+
+    ``draft``: the group belongs to a drafter (EAGLE, MTP), which here never proposes anything: the
+    engine handles its last block with the care that drafts ask for.
+    """
 
     kind: str
     tokens_per_block: int
     window: int | None = None
+    draft: bool = False
 
 
 class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -27,7 +32,14 @@ class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``num_gpu_blocks`` excludes the null block. ``num_slots`` is the tier's capacity in chunks.
     ``max_batch_tokens`` bounds the tokens of one step (chunked prefill above it).
-    ``retention_interval``: None or 0, for releases that know it.
+    ``retention_interval``: the GPU prefix cache keeps windowed and recurrent blocks at multiples of
+    so many tokens only (0: at the ends of prompts only); None for all, or for what a release
+    without that option does.
+    ``store_threshold``: from 2 on, a chunk is stored when it was asked for that often.
+    ``eviction``: the tier's policy, "lru" or "arc".
+    ``sync_load_bytes``: a step's loads of up to so many bytes end before its forward; 0 for none. A
+    block has 4096 bytes.
+    ``load_failure``: what becomes of a request whose load failed, "recompute" or "fail".
     """
 
     groups: tuple[GroupSetup, ...]
@@ -42,14 +54,42 @@ class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     prefix_caching: bool = True
     retention_interval: int | None = None
     kv_role: str = "kv_both"
+    store_threshold: int = 0
+    eviction: str = "lru"
+    sync_load_bytes: int = 0
+    load_failure: str = "recompute"
 
 
 class Add(msgspec.Struct, frozen=True, tag="add", tag_field="move", forbid_unknown_fields=True):
-    """A client sends a prompt. ``req`` is the client's id, free to be used again after its end."""
+    """A client sends a prompt. ``req`` is the client's id, free to be used again after its end.
+
+    ``max_load`` and ``max_offload`` are the client's caps in tokens, as in the trace's ``arrive``;
+    ``skip_reading`` forbids to read from caches. ``stop_after``: the model says a stop token after
+    so many tokens, which nobody knows before the step's output is there (``max_tokens`` is known in
+    advance). ``session``: more input may follow (``Extend``) when the request has stopped.
+    """
 
     req: str
     tokens: tuple[int, ...]
     max_tokens: int
+    max_load: int | None = None
+    max_offload: int | None = None
+    skip_reading: bool = False
+    stop_after: int | None = None
+    session: bool = False
+
+
+class Extend(
+    msgspec.Struct, frozen=True, tag="extend", tag_field="move", forbid_unknown_fields=True
+):
+    """The client of a session sends more input, to be taken up at the session's next stop.
+
+    Without ``tokens`` it says that the session is over.
+    """
+
+    req: str
+    tokens: tuple[int, ...] = ()
+    max_tokens: int = 1
 
 
 class Step(msgspec.Struct, frozen=True, tag="step", tag_field="move", forbid_unknown_fields=True):
@@ -57,9 +97,13 @@ class Step(msgspec.Struct, frozen=True, tag="step", tag_field="move", forbid_unk
 
     "all", "none", "oldest" (the first submitted copy of each direction on each worker), "stores",
     "loads", or "rank0" (all copies of worker 0 only).
+
+    ``fail`` picks which copies that end in this step fail: "" (none), "loads", "stores" or "all".
+    A target whose workers have no way to report a failure does not take such a step.
     """
 
     finish: str = "all"
+    fail: str = ""
 
 
 class Abort(msgspec.Struct, frozen=True, tag="abort", tag_field="move", forbid_unknown_fields=True):
@@ -83,11 +127,13 @@ class ResetCache(
 class Drain(msgspec.Struct, frozen=True, tag="drain", tag_field="move", forbid_unknown_fields=True):
     """Step until no request and no job is left (every copy succeeds), then check for residue.
 
+    Sessions are closed first: their clients send nothing more.
+
     An engine that does not come to rest says so with a ``Stalled`` event.
     """
 
 
-Move = Add | Step | Abort | ResetCache | Drain
+Move = Add | Extend | Step | Abort | ResetCache | Drain
 
 
 class History(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import ClassVar
 
+import msgspec
 from hypothesis import reject
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
@@ -19,6 +20,7 @@ from kvproof.conformance.engines.base import (
     Abort,
     Add,
     Drain,
+    Extend,
     Move,
     ResetCache,
     Step,
@@ -30,6 +32,9 @@ from kvproof.conformance.fuzz.strategies import Plan, plans_for
 
 LIVE = 5
 """Requests that aborts choose from, and ids when they are used again."""
+
+RUN_OUT = 64
+"""Steps until all requests must have ended by themselves; a few more than the longest takes."""
 
 _fractions = st.integers(0, 1 << 12)
 
@@ -64,10 +69,11 @@ class EngineMachine(RuleBasedStateMachine):
     def may_preempt(self) -> bool:
         """Whether resets may preempt running requests.
 
-        With a step in flight the core of early releases then drops a token that was never sampled,
+        With a step in flight the core of some releases then drops a token that was never sampled,
         and the request waits for it for ever: loud, and nothing that a connector could help.
         """
-        return not self.drawn.setup.asynchronous
+        features = self.running.engine.header.features
+        return not self.drawn.setup.asynchronous or bool(features.get("preempts_ahead", True))
 
     def begin(self, plan: Plan) -> None:
         """Start the engine for the plan; a setup that only its start refuses is drawn anew."""
@@ -86,16 +92,33 @@ class EngineMachine(RuleBasedStateMachine):
 
     @rule(length=_fractions, branch=_fractions, more=_fractions, name=_fractions)
     def add(self, length: int, branch: int, more: int, name: int) -> None:
-        """A client sends one of the overlapping prompts."""
+        """A client sends one of the overlapping prompts, and may ask for something special."""
         plan, prompts = self.drawn, self.drawn.prompts
         tokens = prompts.prompt(
             prompts.lengths[length % len(prompts.lengths)], branch % (len(prompts.branches) + 1)
         )
         # More only wait, and make the drain at the end long.
         for req in self.free_ids(name) if self.running.live < LIVE else ():
-            if self.take("add", Add(req, tokens, 1 + more % plan.max_tokens)):
+            plain = Add(req, tokens, 1 + more % plan.max_tokens)
+            special = self.special(plain, more // plan.max_tokens + name)
+            # A release that does not know what the client asks for gets the prompt alone.
+            if (special != plain and self.take("add", special)) or self.take("add", plain):
                 self.recent = [*self.recent[1 - LIVE :], req]
                 return
+
+    def special(self, add: Add, choice: int) -> Add:
+        """What the client asks for beyond its prompt: nothing in every other case."""
+        plan = self.drawn
+        if not plan.options or choice % 2:
+            return add
+        choice, option = divmod(choice // 2, len(plan.options))
+        match plan.options[option]:
+            case "max_load" | "max_offload" as cap:
+                return msgspec.structs.replace(add, **{cap: plan.caps[choice % len(plan.caps)]})
+            case "stop_after":
+                return msgspec.structs.replace(add, stop_after=1 + choice % add.max_tokens)
+            case asked:
+                return msgspec.structs.replace(add, **{asked: True})
 
     def free_ids(self, first: int) -> list[str]:
         """Ids to try for a new request: one never used, or a few, of which ended ones are free."""
@@ -109,10 +132,14 @@ class EngineMachine(RuleBasedStateMachine):
         self.add(length, branch, more, name)
         self.add(length // 7, branch // 7, more // 7, name)
 
-    @rule(choice=_fractions)
-    def step(self, choice: int) -> None:
-        """One engine step."""
-        self.take("step", Step(self.drawn.finishes[choice % len(self.drawn.finishes)]))
+    @rule(choice=_fractions, failing=_fractions)
+    def step(self, choice: int, failing: int) -> None:
+        """One engine step; copies may fail in it, where the workers can say so."""
+        plan = self.drawn
+        finish = plan.finishes[choice % len(plan.finishes)]
+        fail = plan.fails[failing % len(plan.fails)]
+        if not (fail and self.take("step", Step(finish, fail))):
+            self.take("step", Step(finish))
 
     @rule(choice=_fractions, count=st.integers(2, 8))
     def steps(self, choice: int, count: int) -> None:
@@ -149,10 +176,43 @@ class EngineMachine(RuleBasedStateMachine):
                 self.take(name, ResetCache(connector=True, running=False))
             case "come_to_rest":
                 self.take(name, Drain())
+            case "abort_at_once":
+                self.add(who, who // 5, who // 25, who)
+                self.take(name, Abort(self.recent[-1]))
+            case "reset_while_loading":
+                self.rest_and_forget(name)
+                self.add(who, who // 5, who // 25, who)
+                self.take(name, Step("none"))
+                self.take(name, ResetCache(True, self.may_preempt and who % 2 == 1))
+            case "hold_copies":
+                # Stores are refused meanwhile, while windows slide.
+                for _ in range(8 + who % 8):
+                    self.take(name, Step("none"))
+            case "run_out":
+                # The last stores are planned in a step without a forward.
+                for _ in range(RUN_OUT):
+                    if not (self.running.live and self.take(name, Step("none"))):
+                        break
+                self.take(name, Step("none"))
+                self.add(who, who // 5, who // 25, who)
+            case "go_on":
+                self.extend(name, who)
             case _:
-                # The GPU prefix cache can only be emptied when nothing runs.
-                self.take(name, Drain())
-                self.take(name, ResetCache(connector=False, running=False))
+                self.rest_and_forget(name)
+
+    def rest_and_forget(self, name: str) -> None:
+        """The GPU prefix cache can only be emptied when nothing runs."""
+        self.take(name, Drain())
+        self.take(name, ResetCache(connector=False, running=False))
+
+    def extend(self, name: str, who: int) -> None:
+        """One of the open sessions gets more input, or hears that there will be none."""
+        plan = self.drawn
+        req = self.recent[who % len(self.recent)]
+        length = plan.prompts.lengths[who % len(plan.prompts.lengths)]
+        # Prompts of one family go on alike, so two sessions can come to be equal again.
+        tokens = plan.prompts.prompt(length, 0) if who % 4 else ()
+        self.take(name, Extend(req, tokens, 1 + who % plan.max_tokens))
 
     def teardown(self) -> None:
         """Drain, so that what never ends shows; then hand the session over."""

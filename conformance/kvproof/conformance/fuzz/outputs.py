@@ -10,10 +10,20 @@ from pathlib import Path
 import msgspec
 
 from kvproof.conformance.engines import names
-from kvproof.conformance.engines.base import Abort, Add, Drain, History, Move, ResetCache, Target
+from kvproof.conformance.engines.base import (
+    Abort,
+    Add,
+    Drain,
+    Extend,
+    History,
+    Move,
+    ResetCache,
+    Step,
+    Target,
+)
 from kvproof.conformance.fuzz import table
 from kvproof.conformance.fuzz.session import MakeJudge, monitor, play
-from kvproof.conformance.monitor.finding import Finding
+from kvproof.conformance.monitor.finding import MISSED, Finding, Signature
 from kvproof.conformance.trace import codec
 
 TEMPLATE = Path(__file__).parent / "templates" / "standalone.py.template"
@@ -22,21 +32,29 @@ _GIVEN = TEMPLATE.with_name("given.py.template")
 
 
 def write(
-    out: Path, target: Target, history: History, make_judge: MakeJudge = monitor
+    out: Path,
+    target: Target,
+    history: History,
+    make_judge: MakeJudge = monitor,
+    signature: Signature | None = None,
 ) -> list[Path]:
-    """Replay ``history`` and write its five files into ``out``; returns their paths.
+    """Replay ``history`` and write its files into ``out``; returns their paths.
+
+    ``signature`` says which finding of the history they are about; by default its first.
 
     ``<id>-<digest>.jsonl`` is the trace, ``.history.json`` replays, ``.finding.json`` is the
     verdict, ``.txt`` is for people, and ``test_<id>_<digest>.py`` runs on a vLLM release alone. The
-    digest names the history, so that the same finding lands in the same files.
+    digest names the history, so that the same finding lands in the same files. A finding of class
+    *missed* has no such test: where only work or a hit is lost, bytes tell nothing.
 
     Raises:
         ValueError: the history breaks nothing.
     """
-    session = play(target, history.setup, history.moves, make_judge)
-    if session.finding is None:
-        raise ValueError("the history breaks nothing: there is no finding to write")
-    finding = session.finding
+    session = play(target, history.setup, history.moves, make_judge, until=signature)
+    findings = session.findings()
+    finding = session.broken(signature) if signature else next(iter(findings), None)
+    if finding is None:
+        raise ValueError("the history does not break that: there is no finding to write")
     stem = name_of(history, finding)
     out.mkdir(parents=True, exist_ok=True)
     paths = {
@@ -45,7 +63,9 @@ def write(
     codec.write(paths[".jsonl"], session.engine.header, session.events)
     paths[".history.json"].write_bytes(_json(history))
     paths[".finding.json"].write_bytes(_json(finding))
-    paths[".txt"].write_text(table.render(session), encoding="utf-8")
+    paths[".txt"].write_text(table.render(session, finding), encoding="utf-8")
+    if finding.severity == MISSED:
+        return [*paths.values()]
     test = out / f"test_{stem.replace('-', '_').replace('.', '_')}.py"
     test.write_text(standalone(history, finding), encoding="utf-8")
     return [*paths.values(), test]
@@ -53,7 +73,11 @@ def write(
 
 def name_of(history: History, finding: Finding) -> str:
     """``<id>-<digest>``: a file name that the same history always gets."""
-    digest = hashlib.sha256(msgspec.json.encode(history)).hexdigest()[:8]
+    named = msgspec.json.encode(history)
+    if finding.severity == MISSED:
+        # One history may show several of them.
+        named += str(finding.signature()).encode()
+    digest = hashlib.sha256(named).hexdigest()[:8]
     return f"{re.sub(r'[^A-Za-z0-9.]+', '-', finding.id)}-{digest}"
 
 
@@ -89,15 +113,24 @@ def _call(move: Move) -> tuple[object, ...]:
     """A move as the stand-alone driver takes it: its method, then the arguments."""
     match move:
         case Add(req, tokens, max_tokens):
-            return ("add", req, list(tokens), max_tokens)
+            call = ("add", req, list(tokens), max_tokens)
+            plain = Add(req, tokens, max_tokens)
+            said = {
+                name: value
+                for name, value in msgspec.structs.asdict(move).items()
+                if value != getattr(plain, name)
+            }
+            return (*call, said) if said else call
+        case Extend(req, tokens, max_tokens):
+            return ("extend", req, list(tokens), max_tokens)
         case Abort(req):
             return ("abort", req)
         case ResetCache(connector, running):
             return ("reset", connector, running)
         case Drain():
             return ("drain",)
-        case _:
-            return ("step", move.finish)
+        case Step(finish, fail):
+            return ("step", finish, fail) if fail else ("step", finish)
 
 
 def _json(value: object) -> bytes:

@@ -14,7 +14,15 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from kvproof.conformance.engines.base import Abort, Add, History, Move, Target, Unsupported
+from kvproof.conformance.engines.base import (
+    Abort,
+    Add,
+    Extend,
+    History,
+    Move,
+    Target,
+    Unsupported,
+)
 from kvproof.conformance.fuzz import simpler
 from kvproof.conformance.fuzz.session import MakeJudge, Session, monitor, play
 from kvproof.conformance.monitor.finding import Finding
@@ -111,7 +119,7 @@ class _Search:
             changed |= self.accept_moves(
                 move
                 for move in self.best.moves
-                if not (isinstance(move, Add | Abort) and move.req == req)
+                if not (isinstance(move, Add | Extend | Abort) and move.req == req)
             )
         return changed
 
@@ -170,7 +178,7 @@ class _Search:
                 names.setdefault(move.req, chr(ord("a") + len(names) % 26) * (len(names) // 26 + 1))
         moves = tuple(
             msgspec.structs.replace(move, req=names.get(move.req, move.req))
-            if isinstance(move, Add | Abort)
+            if isinstance(move, Add | Extend | Abort)
             else move
             for move in self.best.moves
         )

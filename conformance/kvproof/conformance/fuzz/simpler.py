@@ -9,6 +9,7 @@ import msgspec
 from kvproof.conformance.engines.base import (
     Add,
     Drain,
+    Extend,
     GroupSetup,
     History,
     Move,
@@ -23,6 +24,15 @@ _SIZES = (2, 4, 8)
 _FINISH = ("all", "none", "stores", "loads", "oldest", "rank0")
 """Plainest first: everything ends, nothing does, and then the finer choices."""
 
+_FAIL = ("", "loads", "stores", "all")
+
+_OPTIONS = ("max_load", "max_offload", "skip_reading", "stop_after", "session")
+"""What an ``Add`` may say beyond its prompt; its defaults are the plainest."""
+
+_PLAIN = Add("", (0,), 1)
+
+_PLAIN_SETUP = Setup(groups=())
+
 Cost = tuple[int, int, int]
 
 
@@ -34,9 +44,12 @@ def cost(history: History) -> Cost:
 def _move_cost(move: Move) -> int:
     match move:
         case Add(tokens=tokens, max_tokens=max_tokens):
+            options = [o for o in _OPTIONS if getattr(move, o) != getattr(_PLAIN, o)]
+            return 4 * (len(tokens) + max_tokens) + 40 * len(options) + (move.stop_after or 0)
+        case Extend(tokens=tokens, max_tokens=max_tokens):
             return 4 * (len(tokens) + max_tokens)
-        case Step(finish):
-            return _FINISH.index(finish)
+        case Step(finish, fail):
+            return _FINISH.index(finish) + 10 * _FAIL.index(fail)
         case ResetCache(connector, running):
             return int(connector) + 2 * int(running)
         case Drain():
@@ -58,6 +71,12 @@ def _setup_cost(setup: Setup) -> int:
         + 100 * (setup.retention_interval is not None)
         + 100 * (setup.kv_role != "kv_both")
         + 100 * (not setup.prefix_caching)
+        + 100 * (setup.store_threshold > 0)
+        + 100 * (setup.eviction != "lru")
+        + 100 * (setup.sync_load_bytes > 0)
+        + 100 * (setup.load_failure != "recompute")
+        + 100 * sum(group.draft for group in setup.groups)
+        + (setup.retention_interval or 0)
         + 40 * setup.blocks_per_chunk
         + 10 * sum(group.tokens_per_block for group in setup.groups)
         + windows
@@ -77,9 +96,22 @@ def moves(move: Move) -> Iterator[Move]:
                 yield msgspec.structs.replace(move, tokens=tokens[:length])
             for fewer in _below(max_tokens, 1):
                 yield msgspec.structs.replace(move, max_tokens=fewer)
-        case Step(finish):
+            for option in _OPTIONS:
+                plain = getattr(_PLAIN, option)
+                if getattr(move, option) != plain:
+                    yield msgspec.structs.replace(move, **{option: plain})
+            for fewer in _below(move.stop_after or 1, 1):
+                yield msgspec.structs.replace(move, stop_after=fewer)
+        case Extend(tokens=tokens, max_tokens=max_tokens):
+            for length in _below(len(tokens), 1):
+                yield msgspec.structs.replace(move, tokens=tokens[:length])
+            for fewer in _below(max_tokens, 1):
+                yield msgspec.structs.replace(move, max_tokens=fewer)
+        case Step(finish, fail):
+            for milder in _FAIL[: _FAIL.index(fail)]:
+                yield Step(finish, milder)
             for plainer in _FINISH[: _FINISH.index(finish)]:
-                yield Step(plainer)
+                yield Step(plainer, fail)
         case ResetCache(connector, running):
             if connector and running:
                 yield ResetCache(connector=False, running=True)
@@ -153,10 +185,17 @@ def setups(setup: Setup) -> Iterator[Setup]:
         yield change(setup, prompt_only=False)
     if setup.retention_interval is not None:
         yield change(setup, retention_interval=None)
+    if setup.retention_interval:
+        yield change(setup, retention_interval=0)
     if setup.kv_role != "kv_both":
         yield change(setup, kv_role="kv_both")
     if not setup.prefix_caching:
         yield change(setup, prefix_caching=True)
+    for field in ("store_threshold", "eviction", "sync_load_bytes", "load_failure"):
+        if getattr(setup, field) != getattr(_PLAIN_SETUP, field):
+            yield change(setup, **{field: getattr(_PLAIN_SETUP, field)})
+    if any(group.draft for group in setup.groups):
+        yield change(setup, groups=tuple(change(group, draft=False) for group in setup.groups))
     if len({group.tokens_per_block for group in setup.groups}) > 1:
         least = min(group.tokens_per_block for group in setup.groups)
         yield change(setup, groups=tuple(_resized(group, least) for group in setup.groups))
@@ -174,7 +213,7 @@ def _plainer_groups(setup: Setup) -> Iterator[Setup]:
     for index, group in enumerate(setup.groups):
         options = [_resized(group, size) for size in _SIZES if size < group.tokens_per_block]
         if group.kind != "full":
-            options.append(GroupSetup("full", group.tokens_per_block))
+            options.append(GroupSetup("full", group.tokens_per_block, draft=group.draft))
         if group.window is not None:
             options += [
                 msgspec.structs.replace(group, window=window) for window in _below(group.window, 1)

@@ -8,7 +8,7 @@ few chunks. Prompts overlap, since without overlap nothing is ever loaded.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 from hypothesis import strategies as st
@@ -27,10 +27,23 @@ DISTURBANCES = (
     "come_to_rest",
     "reset",
     "reset_twice",
+    "abort_at_once",
+    "reset_while_loading",
+    "hold_copies",
+    "run_out",
+    "go_on",
 )
 """Moves that are no progress; each example switches a few of them on, which is swarm testing."""
 
+FAILS = ("", "", "", "loads", "stores", "all")
+"""Which of a step's copies fail, where workers can report it; most of them never do."""
+
+OPTIONS = ("max_load", "max_offload", "skip_reading", "stop_after", "session")
+"""What a client may ask for beyond its prompt; every third example switches one or two on."""
+
 PROMPT_VOCABULARY = 13
+
+BLOCK_BYTES = 4096
 
 
 class Prompts(msgspec.Struct, frozen=True):
@@ -53,7 +66,9 @@ class Plan(msgspec.Struct, frozen=True):
 
     ``finishes`` are the copy endings that steps choose from (repeats are weights); ``max_tokens``
     bounds what a request generates; ``disturbances`` are the moves that are no progress;
-    ``reuses_ids`` makes clients use the ids of ended requests again.
+    ``reuses_ids`` makes clients use the ids of ended requests again; ``fails`` are the failures
+    that steps choose from; ``options`` are what clients may ask for, and ``caps`` the caps that
+    they choose from, in tokens.
     """
 
     setup: Setup
@@ -62,19 +77,47 @@ class Plan(msgspec.Struct, frozen=True):
     max_tokens: int
     disturbances: tuple[str, ...]
     reuses_ids: bool
+    fails: tuple[str, ...] = ("",)
+    options: tuple[str, ...] = ()
+    caps: tuple[int, ...] = (0,)
 
 
 def _token(position: int, branch: int) -> int:
     return (position * 7 + position // 5 + branch * 3 + 1) % PROMPT_VOCABULARY
 
 
+_SHAPES = (
+    *("full",) * 4,
+    *("window",) * 12,
+    *("recurrent",) * 4,
+    *("chunked", "uneven", "draft"),
+)
+
+
 @st.composite
 def group_sets(draw: st.DrawFn) -> tuple[GroupSetup, ...]:
-    """Full; full and window; full, window and recurrent. Blocks of 2, 4 or 8, equal or not."""
+    """Full; full and window; full, window and recurrent. Blocks of 2, 4 or 8, equal or not.
+
+    Rarely: chunked local attention in place of a window, blocks of which neither size divides the
+    other, and a group that is a drafter's.
+    """
     size = draw(st.sampled_from((2, 4, 4, 8)))
-    shape = draw(st.sampled_from(("full", "window", "window", "window", "recurrent")))
+    shape = draw(st.sampled_from(_SHAPES))
     if shape == "full":
         return (GroupSetup("full", size),)
+    if shape == "chunked":
+        chunk = size * draw(st.integers(1, 4))
+        return (GroupSetup("full", size), GroupSetup("chunked", size, chunk))
+    if shape == "uneven":
+        large = size + size // 2
+        sizes = draw(st.sampled_from(((size, large), (large, size))))
+        return (GroupSetup("full", sizes[0]), GroupSetup("window", sizes[1], draw(windows(size))))
+    if shape == "draft":
+        draft = GroupSetup("window", size, draw(windows(size)), draft=True)
+        full = GroupSetup("full", size)
+        return draw(
+            st.sampled_from(((full, draft), (msgspec.structs.replace(full, draft=True), draft)))
+        )
     if shape == "recurrent":
         # The recurrent state is kept at block ends only, so one size for all.
         kinds = draw(st.sampled_from((("full", "recurrent"), ("full", "window", "recurrent"))))
@@ -112,6 +155,7 @@ def lengths(setup: Setup) -> tuple[int, ...]:
 def blocks_for(setup: Setup, tokens: int) -> int:
     """GPU blocks that a request of so many tokens holds at most: windowed groups let go behind."""
     flights = 2 if setup.asynchronous else 1
+    tokens += any(group.draft for group in setup.groups)
     needed = 0
     for group in setup.groups:
         size = group.tokens_per_block
@@ -149,8 +193,16 @@ def plans(draw: st.DrawFn, supports: Callable[[Setup], str | None]) -> Plan:
         asynchronous=draw(st.booleans()),
         prompt_only=draw(st.sampled_from((False, False, True))),
         prefix_caching=draw(st.sampled_from((True, True, True, False))),
-        retention_interval=draw(st.sampled_from((None, 0))),
+        retention_interval=None,
         kv_role=draw(st.sampled_from(("kv_both", "kv_both", "kv_producer"))),
+        store_threshold=draw(st.sampled_from((*(0,) * 9, 2))),
+        eviction=draw(st.sampled_from((*("lru",) * 4, "arc"))),
+        sync_load_bytes=draw(st.sampled_from((0, 0, 4 * BLOCK_BYTES, 1 << 30))),
+        load_failure=draw(st.sampled_from(("recompute", "recompute", "fail"))),
+    )
+    chunks = math.lcm(*(group.tokens_per_block for group in groups)) * setup.blocks_per_chunk
+    setup = msgspec.structs.replace(
+        setup, retention_interval=draw(st.sampled_from((None, None, 0, 0, chunks)))
     )
     setup = supported(setup, supports)
     max_tokens = draw(st.sampled_from((1, 4, 12, 24, 40)))
@@ -180,10 +232,20 @@ def plans(draw: st.DrawFn, supports: Callable[[Setup], str | None]) -> Plan:
         ),
         # Loud where it breaks something, so not the rule.
         reuses_ids=draw(st.sampled_from((False, False, False, True))),
+        fails=tuple(draw(st.lists(st.sampled_from(FAILS), min_size=1, max_size=3))),
+        options=draw(option_sets()),
+        caps=(0, *draw(st.lists(st.sampled_from(tried), min_size=1, max_size=3))),
     )
 
 
+def option_sets() -> st.SearchStrategy[tuple[str, ...]]:
+    """None in two of three examples, else one or two of ``OPTIONS``."""
+    some = st.lists(st.sampled_from(OPTIONS), min_size=1, max_size=2, unique=True).map(tuple)
+    return st.one_of(st.just(()), st.just(()), some)
+
+
 _PLAINER: Sequence[tuple[str, object]] = (
+    ("sync_load_bytes", 0),
     ("retention_interval", None),
     ("prompt_only", False),
     ("blocks_per_chunk", 1),
@@ -195,29 +257,47 @@ _PLAINER: Sequence[tuple[str, object]] = (
 
 
 def supported(setup: Setup, supports: Callable[[Setup], str | None]) -> Setup:
-    """The setup, less what the target cannot do: an option falls back, then recurrent groups go.
+    """The setup, less what the target cannot do.
 
-    Falling back instead of drawing again keeps examples cheap and the draw the same everywhere.
+    Falling back instead of drawing again keeps examples cheap and the draw the same everywhere. Of
+    the options, the first one goes whose fall answers the target's objection.
 
     Raises:
         ValueError: even one full-attention group without options is refused.
     """
+    while (objection := supports(setup)) is not None:
+        plainer = list(_plainer(setup))
+        if not plainer:
+            raise ValueError(f"not even a bare setup is supported: {objection}")
+        answers = [supports(candidate) for candidate in plainer]
+        setup = next(
+            (c for c, answer in zip(plainer, answers, strict=True) if answer is None),
+            next(
+                (c for c, answer in zip(plainer, answers, strict=True) if answer != objection),
+                plainer[0],
+            ),
+        )
+    return setup
+
+
+def _plainer(setup: Setup) -> Iterator[Setup]:
+    """Setups with one option less: options first, then kinds of groups, then all groups but one."""
     change = msgspec.structs.replace
-    attempts = [setup]
     for field, value in _PLAINER:
-        attempts.append(change(setup, **{field: value}))
-    for base in tuple(attempts):
-        plain = tuple(group for group in base.groups if group.kind != "recurrent")
-        attempts.append(change(base, groups=plain))
-    bare = attempts[-1]
-    for field, value in _PLAINER:
-        bare = change(bare, **{field: value})
-        attempts.append(bare)
-    attempts.append(change(bare, groups=bare.groups[:1]))
-    for attempt in attempts:
-        if supports(attempt) is None:
-            return attempt
-    raise ValueError(f"not even a bare setup is supported: {supports(attempts[-1])}")
+        if getattr(setup, field) != value:
+            yield change(setup, **{field: value})
+    groups = setup.groups
+    if any(group.draft for group in groups):
+        yield change(setup, groups=tuple(change(group, draft=False) for group in groups))
+    if any(group.kind == "chunked" for group in groups):
+        yield change(
+            setup,
+            groups=tuple(change(g, kind="window") if g.kind == "chunked" else g for g in groups),
+        )
+    if any(group.kind == "recurrent" for group in groups):
+        yield change(setup, groups=tuple(g for g in groups if g.kind != "recurrent"))
+    if len(groups) > 1:
+        yield change(setup, groups=groups[:1])
 
 
 def plans_for(target: Target) -> st.SearchStrategy[Plan]:

@@ -8,15 +8,27 @@ from collections import defaultdict
 from rich.console import Console
 from rich.table import Table
 
-from kvproof.conformance.engines.base import Abort, Add, Drain, Move, ResetCache
+from kvproof.conformance.engines.base import (
+    Abort,
+    Add,
+    Drain,
+    Extend,
+    Move,
+    ResetCache,
+    Step,
+)
 from kvproof.conformance.fuzz.session import Session
+from kvproof.conformance.monitor.finding import MISSED, Finding
 from kvproof.conformance.trace import events as ev
 
 WIDTH = 160
 
 
-def render(session: Session) -> str:
-    """The session's moves and finding as plain text, at most ``WIDTH`` columns wide."""
+def render(session: Session, finding: Finding | None = None) -> str:
+    """The session's moves and a finding of it as plain text, at most ``WIDTH`` columns wide.
+
+    By default the finding that ended the session.
+    """
     console = Console(
         file=io.StringIO(), width=WIDTH, highlight=False, markup=False, color_system=None
     )
@@ -28,7 +40,7 @@ def render(session: Session) -> str:
     for index, move in enumerate(session.moves):
         rows.add_row(f"{index + 1}. {one_line(move)}", *columns(told[index]))
     console.print(rows)
-    finding = session.finding
+    finding = finding or session.finding
     if finding is not None:
         console.print(f"\n{finding.id}: {finding.sentence}")
         console.print(
@@ -37,6 +49,10 @@ def render(session: Session) -> str:
         )
         if finding.explained_by:
             console.print(f"explained by {finding.explained_by}")
+        if finding.kind:
+            console.print(f"kind: {finding.kind}")
+        if finding.severity == MISSED:
+            console.print("no stand-alone test: nothing is wrong with any byte, so none could tell")
         facts = Table("fact", "value", box=None, pad_edge=False)
         for name, value in finding.facts.items():
             facts.add_row(name, value)
@@ -61,9 +77,13 @@ def setup_line(session: Session) -> str:
             ("asynchronous", setup.asynchronous),
             ("prompt only", setup.prompt_only),
             ("no prefix cache", not setup.prefix_caching),
-            ("retention 0", setup.retention_interval is not None),
+            (f"retention {setup.retention_interval}", setup.retention_interval is not None),
             (setup.kv_role, setup.kv_role != "kv_both"),
             (f"{setup.num_workers} workers", setup.num_workers > 1),
+            (f"stored when asked for {setup.store_threshold} times", setup.store_threshold > 1),
+            (f"eviction {setup.eviction}", setup.eviction != "lru"),
+            (f"loads of {setup.sync_load_bytes} bytes at once", setup.sync_load_bytes > 0),
+            (f"failed loads: {setup.load_failure}", setup.load_failure != "recompute"),
         )
         if on
     ]
@@ -83,7 +103,11 @@ def one_line(move: Move) -> str:
     """A move as people read it."""
     match move:
         case Add(req, tokens, max_tokens):
-            return f"add {req} ({len(tokens)} tokens, {max_tokens} to come)"
+            return f"add {req} ({len(tokens)} tokens, {max_tokens} to come{_options(move)})"
+        case Extend(req, tokens, max_tokens) if tokens:
+            return f"extend {req} ({len(tokens)} tokens, {max_tokens} to come)"
+        case Extend(req):
+            return f"close {req}"
         case Abort(req):
             return f"abort {req}"
         case ResetCache(connector, running):
@@ -91,8 +115,25 @@ def one_line(move: Move) -> str:
             return f"reset {what}{', running requests preempted' if running else ''}"
         case Drain():
             return "drain"
-        case _:
-            return f"step ({move.finish} of the copies end)"
+        case Step(finish, fail):
+            failing = f", failing: {fail}" if fail else ""
+            return f"step ({finish} of the copies end{failing})"
+
+
+def _options(add: Add) -> str:
+    """What else an ``Add`` says."""
+    told = [
+        text
+        for text, said in (
+            (f"loads {add.max_load} at most", add.max_load is not None),
+            (f"offers {add.max_offload} at most", add.max_offload is not None),
+            ("skips reading", add.skip_reading),
+            (f"stops after {add.stop_after}", add.stop_after is not None),
+            ("a session", add.session),
+        )
+        if said
+    ]
+    return "".join(f", {text}" for text in told)
 
 
 def columns(told: list[ev.AnyEvent]) -> tuple[str, str, str, str]:
@@ -105,6 +146,10 @@ def columns(told: list[ev.AnyEvent]) -> tuple[str, str, str, str]:
         match event:
             case ev.Arrive(req=req):
                 requests.append(f"{req} arrives")
+            case ev.Extended(req=req, kept=kept, tokens=tokens_after):
+                requests.append(f"{req} keeps {kept}, goes on with {len(tokens_after)}")
+            case ev.Received(req=req, ok=False):
+                requests.append(f"{req}'s load failed")
             case ev.Finish(req=req, status=status):
                 requests.append(f"{req} {status}")
             case ev.Preempt(req=req):

@@ -6,17 +6,18 @@ requests that could never run are turned away at the door.
 
 from __future__ import annotations
 
-from kvproof.conformance.engines.base import Add, GroupSetup, Setup
+from kvproof.conformance.engines.base import GroupSetup, Setup
 from kvproof.conformance.engines.vllm.configs import MAX_MODEL_LEN
 
 
-def fits(setup: Setup, move: Add) -> bool:
-    """Whether ``move`` is a request that can run to its end alone."""
-    tokens = len(move.tokens) + move.max_tokens
-    if not move.tokens or move.max_tokens < 1 or tokens > MAX_MODEL_LEN:
+def fits(setup: Setup, tokens: int) -> bool:
+    """Whether a request of ``tokens`` tokens, generated ones too, can run to its end alone."""
+    if tokens > MAX_MODEL_LEN:
         return False
     # Steps that are scheduled and not processed keep what they read.
     flights = 2 if setup.asynchronous else 1
+    # A drafter's proposal has its place reserved ahead of the tokens, in every group.
+    tokens += any(group.draft for group in setup.groups)
     needed = sum(_blocks(group, tokens, flights, setup.max_batch_tokens) for group in setup.groups)
     return needed <= setup.num_gpu_blocks
 

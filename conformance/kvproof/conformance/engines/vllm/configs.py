@@ -7,6 +7,7 @@ it changes. No weights exist: the model is a tiny ``config.json`` that only the 
 from __future__ import annotations
 
 import copy
+import dataclasses
 import functools
 import json
 import math
@@ -72,6 +73,8 @@ def build(release: Release, features: Features, setup: Setup) -> RunConfig:
     _cache(config.cache_config, setup, features)
     _parallel(config.parallel_config, setup.num_workers, 0)
     _transfer(config.kv_transfer_config, setup, features)
+    if any(group.draft for group in setup.groups):
+        config.speculative_config = _drafter(release)
     kv_cache_config = kv_cache_config_of(release, setup)
     try:
         block_size, hash_size = release.cache_utils.resolve_kv_cache_block_sizes(
@@ -144,8 +147,28 @@ def _transfer(config: Any, setup: Setup, features: Features) -> None:
     if features.prompt_only:
         # Prompt-only is the default of later releases, so it is always said.
         extra["offload_prompt_only"] = setup.prompt_only
+    if setup.store_threshold:
+        extra["store_threshold"] = setup.store_threshold
+    if setup.eviction != "lru":
+        extra["eviction_policy"] = setup.eviction
+    if setup.sync_load_bytes:
+        extra["sync_load_budget_bytes"] = setup.sync_load_bytes
     config.kv_connector_extra_config = extra
     config.kv_role = setup.kv_role
+    config.kv_load_failure_policy = setup.load_failure
+
+
+@functools.cache
+def _drafter(release: Release) -> Any:
+    """The release's own ``SpeculativeConfig`` for a drafter of one token, without its model."""
+    kind = release.config.SpeculativeConfig
+    config = object.__new__(kind)
+    for field in dataclasses.fields(kind):
+        if field.default is not dataclasses.MISSING:
+            object.__setattr__(config, field.name, field.default)
+    config.method = "eagle"
+    config.num_speculative_tokens = 1
+    return config
 
 
 @functools.cache
@@ -188,5 +211,6 @@ def _base(release: Release) -> Any:
         cache_config=cache,
         parallel_config=config.ParallelConfig(),
         kv_transfer_config=transfer,
+        kv_events_config=config.KVEventsConfig(enable_kv_cache_events=True, publisher="null"),
         device_config=config.DeviceConfig("cpu"),
     )

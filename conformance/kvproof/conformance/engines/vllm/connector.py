@@ -18,6 +18,8 @@ from kvproof.conformance.trace.events import (
     Computing,
     Flush,
     Issue,
+    KvChange,
+    KvEvents,
     Received,
     Report,
     Reset,
@@ -31,7 +33,7 @@ class ConnectorTap:
     """Wraps the calls that the core scheduler makes on its connector, in place.
 
     Attributes:
-        reports: (step, rank, job) of the output that is about to be processed.
+        reports: the workers' reports in the output that is about to be processed.
         copies: (source lease, destination lease) of the block copies of the last schedule.
         resets: how many resets reached the connector.
     """
@@ -51,7 +53,7 @@ class ConnectorTap:
         self._tier = tier
         self._blocks_per_chunk = blocks_per_chunk
         self._plan = plan
-        self.reports: list[tuple[int, int, int]] = []
+        self.reports: list[Report] = []
         self.copies: list[tuple[int, int]] = []
         self.computing: list[Computing] = []
         self.resets = 0
@@ -60,6 +62,7 @@ class ConnectorTap:
             ("update_state_after_alloc", self._allocated),
             ("build_connector_meta", self._build),
             ("update_connector_output", self._update),
+            ("take_events", self._take_events),
         ]
         if features.connector_reset:
             wrapped.append(("reset_cache", self._reset))
@@ -140,19 +143,33 @@ class ConnectorTap:
 
         def update_connector_output(output: Any) -> Any:
             reports, self.reports = self.reports, []
-            for step, rank, job in reports:
-                recorder.emit(Report(step, rank, job, True))
+            for report in reports:
+                recorder.emit(report)
             try:
                 answer = inner(output)
             except Exception:
                 recorder.blame("update_connector_output", None)
                 raise
+            # A load that failed is among those that ended.
+            failed = getattr(output, "failed_recving", None) or ()
             for identity in sorted(output.finished_recving or ()):
-                name = recorder.of_id(identity)
-                recorder.emit(Received(recorder.step, SCHEDULER_RANK, name, True))
+                name, ok = recorder.of_id(identity), identity not in failed
+                recorder.emit(Received(recorder.step, SCHEDULER_RANK, name, ok))
             return answer
 
         return update_connector_output
+
+    def _take_events(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+        recorder = self._recorder
+
+        def take_events() -> Any:
+            taken = list(inner())
+            if taken:
+                changes = [change(event) for event in taken]
+                recorder.emit(KvEvents(recorder.step, SCHEDULER_RANK, changes))
+            return taken
+
+        return take_events
 
     def _reset(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         recorder = self._recorder
@@ -167,6 +184,16 @@ class ConnectorTap:
                 raise
 
         return reset_cache
+
+
+def change(event: Any) -> KvChange:
+    """What an emitted event says; the release names a group, or its hashes alone."""
+    if not hasattr(event, "block_hashes"):
+        return KvChange("cleared", [])
+    what = "removed" if type(event).__name__ == "BlockRemoved" else "stored"
+    group = getattr(event, "group_idx", None)
+    end = "" if group is None else f":{group}"
+    return KvChange(what, [f"{bytes(found).hex()}{end}" for found in event.block_hashes])
 
 
 def specs(job: Any) -> tuple[Any, Any]:

@@ -22,6 +22,8 @@ class RecordingCopier:
     Attributes:
         step: the step that the worker executes; set by the worker side.
         finish: which copies end at the next poll, as in ``Step.finish``.
+        fail: which of the copies that end fail, as in ``Step.fail``.
+        failed: the jobs that failed.
         refused: a job was turned away, since its blocks and slots do not match.
     """
 
@@ -44,6 +46,8 @@ class RecordingCopier:
         """
         self.step = 0
         self.finish = "all"
+        self.fail = ""
+        self.failed: set[int] = set()
         self.refused = False
         self._rank = rank
         self._blocks_per_chunk = blocks_per_chunk
@@ -61,8 +65,10 @@ class RecordingCopier:
         """Take a store: GPU blocks to slots."""
         return self._submit(self._stores, job_id, src_spec, dst_spec)
 
-    def submit_load(self, job_id: int, src_spec: Any, dst_spec: Any) -> bool:
-        """Take a load: slots to GPU blocks."""
+    def submit_load(
+        self, job_id: int, src_spec: Any, dst_spec: Any, expedited: bool = False
+    ) -> bool:
+        """Take a load: slots to GPU blocks. ``expedited`` asks for speed, which is all the same."""
         return self._submit(self._loads, job_id, dst_spec, src_spec)
 
     def transfer_async(self, job_id: int, spec: tuple[Any, Any]) -> bool:
@@ -88,7 +94,7 @@ class RecordingCopier:
             elif self.finish == "oldest":
                 self._end(lane, list(lane)[:1])
         ended, self._ended = self._ended, []
-        return [self._result(job_id=job, success=True) for job in ended]
+        return [self._result(job_id=job, success=job not in self.failed) for job in ended]
 
     def shutdown(self) -> None:
         """Nothing is held."""
@@ -114,7 +120,10 @@ class RecordingCopier:
         return True
 
     def _end(self, lane: dict[int, None], jobs: list[int]) -> None:
+        fails = self.fail in ("all", "stores" if lane is self._stores else "loads")
         for job in jobs:
             del lane[job]
             self._ended.append(job)
-            self._emit(Done(self.step, self._rank, job, True))
+            if fails:
+                self.failed.add(job)
+            self._emit(Done(self.step, self._rank, job, not fails))

@@ -12,6 +12,7 @@ from kvproof.conformance.engines.base import (
     Add,
     Drain,
     Emit,
+    Extend,
     Move,
     ResetCache,
     Setup,
@@ -19,21 +20,19 @@ from kvproof.conformance.engines.base import (
     Unsupported,
 )
 from kvproof.conformance.engines.vllm.blocks import BlockTap
-from kvproof.conformance.engines.vllm.capacity import fits
+from kvproof.conformance.engines.vllm.clients import Clients
 from kvproof.conformance.engines.vllm.configs import build
 from kvproof.conformance.engines.vllm.connector import ConnectorTap
 from kvproof.conformance.engines.vllm.features import Features
 from kvproof.conformance.engines.vllm.given import Given
 from kvproof.conformance.engines.vllm.header import header
 from kvproof.conformance.engines.vllm.recorder import Recorder
-from kvproof.conformance.engines.vllm.release import Release, call, place, structured_output
+from kvproof.conformance.engines.vllm.release import Release, place, structured_output
 from kvproof.conformance.engines.vllm.requests import tap_requests
-from kvproof.conformance.engines.vllm.sampling import TokenStream
 from kvproof.conformance.engines.vllm.tier import TierTap
 from kvproof.conformance.engines.vllm.workers import Batch, Workers
 from kvproof.conformance.trace.events import (
     SCHEDULER_RANK,
-    Arrive,
     Computing,
     Drained,
     Raised,
@@ -87,7 +86,9 @@ class VllmEngine:
             raise Unsupported(f"this release refuses the setup: {error}") from None
         connector = self._scheduler.connector
         self._tables: Any = connector.connector_scheduler
-        capacity = getattr(self._tables.manager, features.tier_capacity)
+        manager = self._tables.manager
+        # A manager that only counts how often keys are asked for leaves the slots to another.
+        capacity = getattr(getattr(manager, "_backing", manager), features.tier_capacity)
         if capacity != setup.num_slots:
             raise Unsupported(f"the tier has {capacity} slots, {setup.num_slots} were asked for")
         self._recorder = Recorder(emit)
@@ -108,13 +109,12 @@ class VllmEngine:
             self._plan,
         )
         self._workers = Workers(release, features, config, setup.blocks_per_chunk, connector, emit)
-        self._hasher = release.cache_utils.get_request_block_hasher(
-            config.tokens_per_hash, release.hash_function
+        self._clients = Clients(
+            release, features, setup, self._recorder, self._scheduler, config.tokens_per_hash
         )
         self._queue: deque[Batch] = deque()
-        self._streams: dict[str, TokenStream] = {}
         self._samples: dict[str, list[int]] = {}
-        tap_requests(self._recorder, self._scheduler, self._blocks)
+        tap_requests(self._recorder, self._scheduler, self._blocks, self._clients.extended)
 
     # --- the protocol ----------------------------------------------------------------------------
 
@@ -126,7 +126,9 @@ class VllmEngine:
             case Add():
                 return self._guarded("add_request", lambda: self._add(move))
             case Step():
-                return self._step(move.finish)
+                return self._step(move)
+            case Extend():
+                return self._guarded("add_request", lambda: self._clients.extend(move))
             case Abort():
                 return self._guarded("finish_requests", lambda: self._abort(move.req))
             case ResetCache():
@@ -144,26 +146,7 @@ class VllmEngine:
     def _add(self, move: Add) -> bool:
         # A step in flight answers by id: the core would give its token to the id's next life.
         in_flight = any(move.req in batch.samples for batch in self._queue)
-        if move.req in self._scheduler.requests or in_flight or not fits(self._setup, move):
-            return False
-        release = self._release
-        request = call(
-            release.request_class,
-            request_id=move.req,
-            prompt_token_ids=list(move.tokens),
-            sampling_params=release.sampling_params(max_tokens=move.max_tokens, ignore_eos=True),
-            pooling_params=None,
-            # A fixed time keeps the core's ordering by arrival repeatable.
-            arrival_time=0.0,
-            block_hasher=self._hasher,
-        )
-        name = self._recorder.born(request)
-        self._streams[name] = TokenStream(list(move.tokens))
-        step = self._recorder.step
-        self._emit(Arrive(step, SCHEDULER_RANK, name, list(move.tokens)))
-        self._recorder.hashes(request)
-        self._scheduler.add_request(request)
-        return True
+        return not in_flight and self._clients.add(move)
 
     def _abort(self, identity: str) -> bool:
         request = self._scheduler.requests.get(identity)
@@ -174,25 +157,31 @@ class VllmEngine:
 
     def _reset(self, move: ResetCache) -> bool:
         resets = self._connector.resets
+        preempts = move.running and bool(self._scheduler.running)
         try:
             done = self._scheduler.reset_prefix_cache(
                 reset_running_requests=move.running, reset_connector=move.connector
             )
         except RuntimeError as error:
-            # The core's own refusal, while a load holds blocks.
+            # The core's own refusal, while a load or a session holds blocks.
             if not str(error).startswith("Failed to reset KV cache"):
                 raise
-            return False
-        return bool(done) or self._connector.resets > resets
+            return preempts
+        return bool(done) or preempts or self._connector.resets > resets
 
-    def _step(self, finish: str) -> bool:
-        """One turn of the engine core's loop; False when the engine has nothing to do."""
+    def _step(self, move: Step) -> bool:
+        """One turn of the engine core's loop; False when the engine has nothing to do.
+
+        False too when copies are to fail and the workers have no way to say so.
+        """
         if not self._queue and not self._scheduler.has_requests():
             return False
-        self._turn(finish)
+        if move.fail and not self._workers.take_failures:
+            return False
+        self._turn(move)
         return True
 
-    def _turn(self, finish: str) -> None:
+    def _turn(self, move: Step) -> None:
         """Synchronous: schedule, execute, update. Asynchronous: schedule ahead of the update.
 
         The asynchronous order is that of the engine core's batch queue of two: a step is scheduled
@@ -207,11 +196,12 @@ class VllmEngine:
             ahead = self._setup.asynchronous and len(self._queue) < 2
             if ahead and batch.output.total_num_scheduled_tokens:
                 return
-        self._finish_batch(self._queue.popleft(), finish)
+        self._finish_batch(self._queue.popleft(), move)
 
     def _drain(self) -> bool:
         """Step until nothing is left to do, then say what the scheduler still keeps."""
         scheduler = self._scheduler
+        self._guarded("add_request", self._close_sessions)
         tokens = sum(
             request.num_prompt_tokens + request.max_tokens
             for request in scheduler.requests.values()
@@ -219,7 +209,7 @@ class VllmEngine:
         for _ in range(DRAIN_STEPS + 2 * tokens):
             if not self._queue and not scheduler.has_requests():
                 break
-            self._turn("all")
+            self._turn(Step())
             if self.crashed:
                 return True
         else:
@@ -230,10 +220,14 @@ class VllmEngine:
         if not self._features.drains_itself:
             for _ in range(IDLE_STEPS):
                 if getattr(self._tables, "_jobs", ()) and not self.crashed:
-                    self._turn("all")
+                    self._turn(Step())
             if self.crashed:
                 return True
         self._emit(Drained(self._recorder.step, SCHEDULER_RANK, self._residue()))
+        return True
+
+    def _close_sessions(self) -> bool:
+        self._clients.close_sessions()
         return True
 
     def _residue(self) -> dict[str, int]:
@@ -294,17 +288,17 @@ class VllmEngine:
             name = self._recorder.of_request(request)
             # Outputs on their way count as known: the worker has them.
             known = request.num_tokens + request.num_output_placeholders
-            sampled = [self._streams[name].token(end)] if end >= known else []
+            sampled = [self._clients.streams[name].token(end)] if end >= known else []
             self._samples[identity] = sampled
             computing.append(Computing(name, start, end, sampled))
         return computing
 
-    def _finish_batch(self, batch: Batch, finish: str) -> None:
+    def _finish_batch(self, batch: Batch, move: Step) -> None:
         output: Any = None
 
         def run() -> bool:
             nonlocal output
-            output, self._connector.reports = self._workers.run(batch, finish)
+            output, self._connector.reports = self._workers.run(batch, move)
             return True
 
         def update() -> bool:

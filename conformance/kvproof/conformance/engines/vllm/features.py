@@ -6,8 +6,11 @@ differences can be read in one place; they also go into a trace's header.
 
 from __future__ import annotations
 
+import ast
 import inspect
+import textwrap
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -38,8 +41,16 @@ class Features(msgspec.Struct, frozen=True):
         copier_swallows: the worker catches what the copier raises and asserts on its answer.
         loads: "before_forward", or "after_forward" (unless a load is synchronous).
         save_without_forward: stores planned in a step without a forward are kept for the next.
-        failed_loads: workers may report a load as failed.
+        failed_loads: the core takes requests whose load failed (``failed_recving``).
+        reports_failures: the connector's worker takes a copy that failed; otherwise it asserts that
+            every copy succeeded.
         sync_loads: small loads can be made to end before their step's forward; off by default.
+        max_load_tokens: clients may cap what is loaded for a request.
+        max_offload_tokens: clients may cap what is stored of a request.
+        draft_groups: the connector knows groups of a drafter.
+        preempts_ahead: a reset that preempts while a step is in flight loses no token; otherwise
+            the core drops a token of each preempted request that may never have been sampled, and
+            such a request waits for it for ever.
         lookup_enum: lookups answer an enumeration; otherwise True, False or None.
         tier_capacity: the manager's attribute that holds its number of slots.
         loading_table: the connector's attribute with the keys that are being loaded.
@@ -60,7 +71,12 @@ class Features(msgspec.Struct, frozen=True):
     loads: str
     save_without_forward: bool
     failed_loads: bool
+    reports_failures: bool
     sync_loads: bool
+    max_load_tokens: bool
+    max_offload_tokens: bool
+    draft_groups: bool
+    preempts_ahead: bool
     lookup_enum: bool
     tier_capacity: str
     loading_table: str
@@ -76,7 +92,8 @@ def detect(release: Release) -> Features:
     scheduler_source = inspect.getsource(release.offload_scheduler)
     package = _package_source(release)
     mixin = inspect.getsource(release.runner_mixin)
-    worker = inspect.getsource(module(connector.__module__).OffloadingConnectorWorker)
+    worker_class = module(connector.__module__).OffloadingConnectorWorker
+    worker = inspect.getsource(worker_class)
     manager = inspect.getsource(module("vllm.v1.kv_offload.cpu.manager"))
     split = inspect.getsource(release.scheduler_class._mamba_block_aligned_split)
     submits = hasattr(offload, "OffloadingWorker")
@@ -97,7 +114,13 @@ def detect(release: Release) -> Features:
         loads="after_forward" if "start_after_forward" in mixin else "before_forward",
         save_without_forward="wait_for_save=False" not in mixin,
         failed_loads="failed_recving" in release.outputs.KVConnectorOutput.__dataclass_fields__,
+        reports_failures=takes_failures(worker_class),
         sync_loads="sync_load_budget_bytes" in package,
+        max_load_tokens='"max_load_tokens"' in package,
+        max_offload_tokens='"max_offload_tokens"' in package,
+        draft_groups="is_eagle_group" in package,
+        preempts_ahead="discard_latest_async_tokens = True"
+        not in inspect.getsource(release.scheduler_class.reset_prefix_cache),
         lookup_enum=hasattr(offload, "LookupResult"),
         tier_capacity="_num_chunks" if "_num_chunks" in manager else "_num_blocks",
         loading_table=(
@@ -105,6 +128,17 @@ def detect(release: Release) -> Features:
             if "_chunks_being_loaded" in scheduler_source
             else "_blocks_being_loaded"
         ),
+    )
+
+
+def takes_failures(worker_class: Any) -> bool:
+    """Whether a connector worker's ``get_finished`` asserts no ``success`` of the copies."""
+    source = textwrap.dedent(inspect.getsource(worker_class.get_finished))
+    return not any(
+        isinstance(part, ast.Attribute) and part.attr == "success"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Assert)
+        for part in ast.walk(node.test)
     )
 
 

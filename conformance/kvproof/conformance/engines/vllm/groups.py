@@ -30,7 +30,11 @@ def kv_cache_config_of(release: Release, setup: Setup) -> Any:
         num_blocks=blocks,
         kv_cache_tensors=[tensor],
         kv_cache_groups=[
-            interface.KVCacheGroupSpec([name], _spec(interface, group))
+            interface.KVCacheGroupSpec(
+                [name],
+                _spec(interface, group),
+                **({"is_eagle_group": True} if group.draft else {}),
+            )
             for name, group in zip(names, setup.groups, strict=True)
         ],
     )

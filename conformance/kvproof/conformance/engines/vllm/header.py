@@ -14,7 +14,7 @@ def header(target: str, setup: Setup, features: Features, tokens_per_hash: int) 
         schema=SCHEMA_VERSION,
         target=target,
         groups=[
-            GroupGeometry(group.kind, group.tokens_per_block, group.window)
+            GroupGeometry(group.kind, group.tokens_per_block, group.window, group.draft)
             for group in setup.groups
         ],
         blocks_per_chunk=setup.blocks_per_chunk,
@@ -26,11 +26,15 @@ def header(target: str, setup: Setup, features: Features, tokens_per_hash: int) 
         features=features.header(),
         options={
             "asynchronous": setup.asynchronous,
+            "eviction": setup.eviction,
             "kv_role": setup.kv_role,
+            "load_failure": setup.load_failure,
             "max_batch_tokens": setup.max_batch_tokens,
             "max_running": setup.max_running,
             "prefix_caching": setup.prefix_caching,
             "prompt_only": setup.prompt_only,
             "retention_interval": setup.retention_interval,
+            "store_threshold": setup.store_threshold,
+            "sync_load_bytes": setup.sync_load_bytes,
         },
     )

@@ -73,6 +73,16 @@ class Recorder:
                 Hashed(self.step, SCHEDULER_RANK, name, first, [bytes(h).hex() for h in fresh])
             )
 
+    def rehashed(self, request: Any, before: list[Any]) -> None:
+        """Emit what differs from the hashes ``before``, which the engine took back in part."""
+        now = request.block_hashes
+        pairs = zip(before, now, strict=False)
+        same = next((n for n, (old, new) in enumerate(pairs) if old != new), None)
+        kept = min(len(before), len(now)) if same is None else same
+        name = self.of_request(request)
+        self._hashed[name] = min(self._hashed[name], kept)
+        self.hashes(request)
+
     def blame(self, call: str, name: str | None) -> None:
         """Note the first connector call that the exception in flight came through."""
         if self.fault is None:

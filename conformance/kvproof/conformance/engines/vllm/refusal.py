@@ -53,6 +53,23 @@ def refusal(setup: Setup, features: Features) -> str | None:
             setup.retention_interval is not None and not kinds & {"window", "recurrent"},
             "sparse retention needs a sliding-window or a recurrent group",
         ),
+        (
+            bool(setup.sync_load_bytes) and not features.sync_loads,
+            "synchronous loads do not exist here",
+        ),
+        (
+            any(group.draft for group in setup.groups) and not features.draft_groups,
+            "the connector of this release knows no draft groups",
+        ),
+        (
+            any(group.draft for group in setup.groups) and setup.asynchronous,
+            "draft groups need a synchronous engine: drafts scheduled ahead are not played",
+        ),
+        (setup.eviction not in ("lru", "arc"), f"unknown eviction policy: {setup.eviction}"),
+        (
+            setup.load_failure not in ("recompute", "fail"),
+            f"unknown policy for failed loads: {setup.load_failure}",
+        ),
         (setup.num_slots < 1, "the tier needs at least one slot"),
     ]
     return next((reason for applies, reason in reasons if applies), None)

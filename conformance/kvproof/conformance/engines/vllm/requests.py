@@ -1,18 +1,26 @@
-"""The tap on requests: their ends and preemptions, where the core scheduler decides them."""
+"""The tap on requests: their ends, preemptions and extensions, where the core decides them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from kvproof.conformance.engines.vllm.blocks import BlockTap
 from kvproof.conformance.engines.vllm.recorder import Recorder
-from kvproof.conformance.trace.events import SCHEDULER_RANK, Finish, Preempt
+from kvproof.conformance.trace.events import SCHEDULER_RANK, Extended, Finish, Preempt
 
 
-def tap_requests(recorder: Recorder, scheduler: Any, blocks: BlockTap) -> None:
+def tap_requests(
+    recorder: Recorder,
+    scheduler: Any,
+    blocks: BlockTap,
+    extended: Callable[[str, int, list[int]], None],
+) -> None:
     """Wrap the scheduler's own ``_preempt_request``, ``_free_request`` and ``_free_blocks``.
 
     They are the places where it takes a request's blocks back, so the block tap learns here why.
+    ``_update_request_as_session`` is where a session takes more input up: ``extended`` is called
+    with its incarnation, how many tokens it keeps, and the input.
     """
     preempt, free = scheduler._preempt_request, scheduler._free_request
     free_blocks = scheduler._free_blocks
@@ -34,6 +42,17 @@ def tap_requests(recorder: Recorder, scheduler: Any, blocks: BlockTap) -> None:
         with blocks.because("finish"):
             return free_blocks(request)
 
+    extend = scheduler._update_request_as_session
+
+    def update_request_as_session(session: Any, update: Any) -> None:
+        name, kept = recorder.of_request(session), session.num_computed_tokens
+        tokens, before = list(update.prompt_token_ids or ()), list(session.block_hashes)
+        extend(session, update)
+        recorder.emit(Extended(recorder.step, SCHEDULER_RANK, name, kept, tokens))
+        extended(name, kept, tokens)
+        recorder.rehashed(session, before)
+
+    scheduler._update_request_as_session = update_request_as_session
     scheduler._preempt_request = preempt_request
     scheduler._free_request = free_request
     scheduler._free_blocks = free_its_blocks

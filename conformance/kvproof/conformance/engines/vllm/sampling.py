@@ -10,6 +10,9 @@ import zlib
 
 VOCABULARY = 16
 
+STOP = VOCABULARY
+"""The token that ends a request, said only where a stream is told to."""
+
 
 class TokenStream:
     """One request's tokens: its prompt, then what the model says; grown on demand.
@@ -17,7 +20,9 @@ class TokenStream:
     The running checksum covers all tokens so far, so one more token costs O(1).
     """
 
-    def __init__(self, prompt: list[int]) -> None:
+    def __init__(self, prompt: list[int], stop_after: int | None = None) -> None:
+        """``stop_after``: the generated token, counted from 1, that is ``STOP``."""
+        self._stop = None if stop_after is None else len(prompt) + stop_after - 1
         self._tokens = list(prompt)
         self._checksum = 0
         for token in prompt:
@@ -29,7 +34,15 @@ class TokenStream:
     def token(self, index: int) -> int:
         """The token at ``index``, counted from the start of the prompt."""
         while len(self._tokens) <= index:
-            following = self._checksum % VOCABULARY
+            at_stop = len(self._tokens) == self._stop
+            following = STOP if at_stop else self._checksum % VOCABULARY
             self._tokens.append(following)
             self._feed(following)
         return self._tokens[index]
+
+    def extended(self, kept: int, tokens: list[int]) -> TokenStream:
+        """The stream of a session that keeps its first ``kept`` tokens and goes on with ``tokens``.
+
+        The model is not told to stop any more.
+        """
+        return TokenStream([self.token(i) for i in range(kept)] + tokens)

@@ -13,12 +13,19 @@ from typing import Any
 
 import msgspec
 
-from kvproof.conformance.engines.base import Emit
+from kvproof.conformance.engines.base import Emit, Step
 from kvproof.conformance.engines.vllm.configs import RunConfig
 from kvproof.conformance.engines.vllm.copier import RecordingCopier
-from kvproof.conformance.engines.vllm.features import Features
+from kvproof.conformance.engines.vllm.features import Features, takes_failures
 from kvproof.conformance.engines.vllm.release import Release
-from kvproof.conformance.trace.events import Computing, CopyBlock, Forward, Launch, Zero
+from kvproof.conformance.trace.events import (
+    Computing,
+    CopyBlock,
+    Forward,
+    Launch,
+    Report,
+    Zero,
+)
 
 
 class Batch(msgspec.Struct):
@@ -80,33 +87,41 @@ class Workers:
             release.aggregator.from_connector(scheduler_connector, size) if size > 1 else None
         )
 
-    def run(self, batch: Batch, finish: str) -> tuple[Any, list[tuple[int, int, int]]]:
+    @property
+    def take_failures(self) -> bool:
+        """Whether every worker has a way to report a copy that failed."""
+        return all(takes_failures(type(c.connector_worker)) for c in self.connectors)
+
+    def run(self, batch: Batch, move: Step) -> tuple[Any, list[Report]]:
         """Execute a step on every worker.
 
         Args:
             batch: the step.
-            finish: which copies end before the workers report, as in ``Step.finish``.
+            move: which copies end before the workers report, and which of them fail.
 
         Returns:
-            The model runner output for the core, and the (step, rank, job) reports in it.
+            The model runner output for the core, and the reports in it.
         """
         outputs = []
-        reports: list[tuple[int, int, int]] = []
-        for rank in range(len(self.connectors)):
-            output = self._run(rank, batch, finish)
+        reports: list[Report] = []
+        for rank, copier in enumerate(self.copiers):
+            output = self._run(rank, batch, move)
             outputs.append(output)
             carried = output.kv_connector_output
             meta = carried.kv_connector_worker_meta if carried else None
             if meta is not None:
-                reports += [(batch.step, rank, int(job)) for job in meta.completed_jobs]
+                reports += [
+                    Report(batch.step, rank, int(job), int(job) not in copier.failed)
+                    for job in meta.completed_jobs
+                ]
         if self._aggregator is None:
             return outputs[0], reports
         return self._aggregator.aggregate(outputs), reports
 
-    def _run(self, rank: int, batch: Batch, finish: str) -> Any:
+    def _run(self, rank: int, batch: Batch, move: Step) -> Any:
         emit, step = self._emit, batch.step
         connector, copier = self.connectors[rank], self.copiers[rank]
-        copier.step, copier.finish = step, finish
+        copier.step, copier.finish, copier.fail = step, move.finish, move.fail
         emit(Launch(step, rank))
         output = _own_copy(batch.output)
         with self._as_current(connector):
