@@ -18,19 +18,22 @@ def found(
     where: str = "",
     explained_by: str | None = None,
     culprit: str = "scheduler",
+    severity: str = "unsafe",
+    kind: str = "",
 ) -> Found:
     """A finding after so many seconds of its campaign."""
     finding = Finding(
         id=id,
         sentence="It holds.",
         culprit=culprit,
-        severity="unsafe",
+        severity=severity,
         index=0,
         step=0,
         action=action,
         event="event",
         facts={"where": where} if where else {},
         explained_by=explained_by,
+        kind=kind,
     )
     history = History("vllm:1.2.3", Setup((GroupSetup("full", 4),)), (Step(),) * moves)
     return Found(finding, history, [f"out/{id}-{moves}.history.json"], 5, seconds, 7)

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from kvproof.conformance.engines.base import ResetCache, Step
 from kvproof.conformance.errors import UsageError
 from kvproof.conformance.fuzz.campaign import CampaignProgress
 from kvproof.conformance.matrix import budgets, document, schedule, store
@@ -49,6 +50,20 @@ def test_the_first_half_passes_over_nothing_the_second_what_is_known(tmp_path: P
         ],
     )
     assert {task.out for task in runner.tasks} == {str(tmp_path / "1.2.3")}
+
+
+def test_the_second_half_avoids_what_the_loud_findings_of_the_first_need(tmp_path: Path) -> None:
+    loud = msgspec.structs.replace(
+        STALE, history=msgspec.structs.replace(STALE.history, moves=(Step("none"), ResetCache()))
+    )
+    wasted = found("E6", "offer", 1.0, severity="missed")
+    outcome = result(1, loud, RAISED, wasted, again={"S1 plan_store": 9})
+    assert budgets.loud(outcome) == [["copies in flight", "reset"]]
+    many = msgspec.structs.replace(outcome, examples=501)
+    assert budgets.loud(many) == []
+    runner = StubRunner({"1.2.3": [loud]})
+    run(order(tmp_path, "1.2.3"), runner)
+    assert [task.asked.avoid for task in runner.tasks] == [[], [["copies in flight", "reset"]]]
 
 
 def test_derived_seeds_repeat_and_differ() -> None:
@@ -150,7 +165,7 @@ def row(tmp_path: Path, *campaigns: object) -> Row:
         for number, one in enumerate(campaigns, start=1)
     ]
     outcome = schedule.Outcome("1.2.3", finished)
-    made = document.assemble(order(tmp_path, "1.2.3"), [outcome], tmp_path / "matrix.md")
+    made = document.assemble(order(tmp_path, "1.2.3"), [outcome], tmp_path / "matrix.md", "kvproof")
     return made.releases[0]
 
 
@@ -193,5 +208,5 @@ def test_the_columns_are_the_contract_s_and_the_broken_promises_of_engines(tmp_p
         )
     ]
     outcomes = [schedule.Outcome("1.2.3", finished), schedule.Outcome("1.2.4", [])]
-    made = document.assemble(order(tmp_path, "1.2.3"), outcomes, tmp_path / "matrix.md")
+    made = document.assemble(order(tmp_path, "1.2.3"), outcomes, tmp_path / "matrix.md", "kvproof")
     assert made.ids == [*CONTRACT, "A-lease", "A-stall"]

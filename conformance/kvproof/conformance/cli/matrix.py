@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kvproof.conformance.cli.options import Json
+from kvproof.conformance.cli.options import Class, Json, Severity
 from kvproof.conformance.errors import EXIT_FINDING, EXIT_HOLDS, UsageError
 from kvproof.conformance.releases.folders import locate
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 
 def matrix(
+    context: typer.Context,
     releases: Annotated[
         str, typer.Option("--releases", metavar="A,B,...", help="Releases of vLLM, with commas.")
     ],
@@ -46,6 +48,19 @@ def matrix(
             help="Where RELEASE.allow lists what its second budget passes over.",
         ),
     ] = None,
+    severity: Severity = Class.MISSED,
+    markdown: Annotated[
+        Path | None,
+        typer.Option("--markdown", metavar="FILE", help="Write the text to this file as well."),
+    ] = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(
+            "--keep",
+            metavar="DIR",
+            help="Copy histories, verdicts and tests of what is new to DIR/RELEASE/.",
+        ),
+    ] = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Run again what is finished in --out.")
     ] = False,
@@ -54,8 +69,9 @@ def matrix(
     """Fuzz releases, each in child processes, and write the table of what they break.
 
     Half of a release's budget goes into a campaign that passes over nothing, half into another one
-    that passes over what the first found. Finished campaigns stay in --out, so that the same
-    command goes on where it was interrupted. Exit code 0: nothing found. 1: a finding.
+    that passes over what the first found and keeps away from what its loud findings need. Finished
+    campaigns stay in --out, so that the same command goes on where it was interrupted. Exit code 0:
+    nothing found. 1: a finding.
     """
     names = _releases(releases)
     if seconds is None and max_examples is None:
@@ -65,25 +81,38 @@ def matrix(
 
     from kvproof.conformance.cli import console
     from kvproof.conformance.matrix import document, process, schedule, store, table
+    from kvproof.conformance.matrix import keep as keeping
     from kvproof.conformance.matrix.budgets import Bounds
     from kvproof.conformance.report.evidence import write_text
 
-    order = schedule.Order(names, seed, Bounds(seconds, max_examples), out, known, jobs)
+    bounds = Bounds(seconds, max_examples)
+    order = schedule.Order(names, seed, bounds, out, known, jobs, severity)
     if fresh:
         for release in names:
             store.forget(order.folder(release))
     with _bars(names, seconds, max_examples) as report:
         outcomes = asyncio.run(schedule.run(order, process.run, report))
-    made = document.assemble(order, outcomes, out / "matrix.md")
+    made = document.assemble(order, outcomes, out / "matrix.md", _command(context))
     text = table.render(made)
-    write_text(out / "matrix.md", text)
+    for file in (out / "matrix.md", markdown):
+        if file is not None:
+            write_text(file, text)
+    kept = keeping.keep(made, keep) if keep is not None else []
     if not as_json:
         print(text, end="")
+        for path in kept:
+            print(f"kept: {path}")
     _refuse_problems(outcomes)
     if as_json:
         console.print_json(made)
     broken = any(row.findings for row in made.releases)
     raise typer.Exit(EXIT_FINDING if broken else EXIT_HOLDS)
+
+
+def _command(context: typer.Context) -> str:
+    """The command line, less what only changes how its outcome is told."""
+    arguments: list[str] = context.find_root().obj
+    return shlex.join(["kvproof", *(one for one in arguments if one not in ("--json", "--fresh"))])
 
 
 def _releases(listed: str) -> list[str]:

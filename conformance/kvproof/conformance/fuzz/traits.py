@@ -27,7 +27,8 @@ from kvproof.conformance.engines.base import (
 from kvproof.conformance.fuzz.strategies import DISTURBANCES, Plan, plans_for, supported
 
 Trait = str
-"""An option of the setup that is not at its default, a group kind, or a name below."""
+"""An option of the setup or of a request that is not at its default, a group kind, a draft group,
+or a name below."""
 
 _SIZES = {"groups", "num_gpu_blocks", "num_slots", "max_batch_tokens", "max_running"}
 """Fields of a setup that no plan can do without."""
@@ -36,13 +37,23 @@ _DEFAULTS: dict[str, object] = {
     field.name: field.default for field in msgspec.structs.fields(Setup) if field.name not in _SIZES
 }
 
+_ASKED: dict[str, object] = {
+    field.name: field.default
+    for field in msgspec.structs.fields(Add)
+    if field.default is not msgspec.NODEFAULT
+}
+
 _SWITCHED_OFF: dict[Trait, frozenset[str]] = {
-    "reset": frozenset({"reset", "reset_twice"}),
+    "reset": frozenset({"reset", "reset_twice", "reset_while_loading"}),
     "reset twice": frozenset({"reset_twice"}),
     "preemption by reset": frozenset({"preempt_all"}),
-    "forgetting on the GPU": frozenset({"forget_on_the_gpu", "rest_and_forget"}),
-    "abort": frozenset({"abort", "abort_latest"}),
-    "rest": frozenset({"come_to_rest", "rest_and_forget"}),
+    "forgetting on the GPU": frozenset(
+        {"forget_on_the_gpu", "rest_and_forget", "reset_while_loading"}
+    ),
+    "abort": frozenset({"abort", "abort_latest", "abort_at_once"}),
+    "rest": frozenset({"come_to_rest", "rest_and_forget", "reset_while_loading"}),
+    "copies in flight": frozenset({"hold_copies", "run_out", "reset_while_loading"}),
+    "session": frozenset({"go_on"}),
 }
 """The disturbances that a plan without the trait has not got."""
 
@@ -50,6 +61,7 @@ _CHANGED: dict[Trait, Callable[[Plan], Plan]] = {
     "copies in flight": lambda plan: msgspec.structs.replace(plan, finishes=("all",)),
     "ids used again": lambda plan: msgspec.structs.replace(plan, reuses_ids=False),
     "generated tokens": lambda plan: msgspec.structs.replace(plan, max_tokens=1),
+    "failing copies": lambda plan: msgspec.structs.replace(plan, fails=("",)),
 }
 
 
@@ -58,6 +70,7 @@ def traits_of(history: History) -> list[Trait]:
     setup = history.setup
     options = [name for name, plain in _DEFAULTS.items() if getattr(setup, name) != plain]
     kinds = {group.kind for group in setup.groups} - {"full"}
+    kinds |= {"draft" for group in setup.groups if group.draft}
     return [*options, *sorted(kinds), *sorted(_of_moves(history.moves))]
 
 
@@ -74,14 +87,18 @@ def _of_moves(moves: Sequence[Move]) -> set[Trait]:
                 forgotten = True
             case ResetCache(running=running):
                 found.add("preemption by reset" if running else "forgetting on the GPU")
-            case Step(finish=finish):
+            case Step(finish=finish, fail=fail):
                 forgotten = False
                 if finish != "all":
                     found.add("copies in flight")
+                if fail:
+                    found.add("failing copies")
             case Abort():
                 found.add("abort")
-            case Add(max_tokens=more) if more > 1:
-                found.add("generated tokens")
+            case Add(max_tokens=more):
+                found |= {n for n, plain in _ASKED.items() if getattr(move, n) != plain}
+                if more > 1:
+                    found.add("generated tokens")
             case _:
                 pass
     if any(isinstance(move, Drain) for move in moves[:-1]):
@@ -93,7 +110,11 @@ def _of_moves(moves: Sequence[Move]) -> set[Trait]:
 def without(plan: Plan, traits: Set[Trait], supports: Callable[[Setup], str | None]) -> Plan:
     """The plan, less ``traits``; everything else stays where the target supports it so."""
     options = {name: plain for name, plain in _DEFAULTS.items() if name in traits}
-    groups = tuple(group for group in plan.setup.groups if group.kind not in traits)
+    groups = tuple(
+        msgspec.structs.replace(group, draft=group.draft and "draft" not in traits)
+        for group in plan.setup.groups
+        if group.kind not in traits
+    )
     setup = msgspec.structs.replace(plan.setup, **options, groups=groups or plan.setup.groups)
     if setup != plan.setup:
         plan = msgspec.structs.replace(plan, setup=supported(setup, supports))
@@ -103,6 +124,8 @@ def without(plan: Plan, traits: Set[Trait], supports: Callable[[Setup], str | No
         other = [name for name in DISTURBANCES if name not in off]
         on = tuple(left or other[-1:] or plan.disturbances)
         plan = msgspec.structs.replace(plan, disturbances=on)
+    asked = tuple(name for name in plan.options if name not in traits)
+    plan = msgspec.structs.replace(plan, options=asked)
     for trait in sorted(traits & _CHANGED.keys()):
         plan = _CHANGED[trait](plan)
     return plan

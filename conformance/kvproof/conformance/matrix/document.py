@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterator, Sequence
+from importlib import metadata
 from pathlib import Path
 
 import msgspec
 
 from kvproof.conformance.fuzz.campaign import Found
+from kvproof.conformance.fuzz.demand import never
 from kvproof.conformance.matrix.budgets import Bounds
+from kvproof.conformance.matrix.cases import recognised
 from kvproof.conformance.matrix.schedule import Order, Outcome
 from kvproof.conformance.matrix.store import Stored
 from kvproof.spec.ids import CONTRACT
@@ -22,16 +26,20 @@ class Cell(msgspec.Struct, frozen=True):
 
 
 class Distinct(msgspec.Struct, frozen=True):
-    """A finding of a release, told apart by id, action and explanation.
+    """A finding of a release, told apart by id, action, explanation and kind.
 
     ``signatures`` are those that it comes with (calls that raise differ in where they do), the
     earliest first; all but ``times`` is the earliest's. ``seconds`` counts both campaigns of the
-    release; ``times`` is how many examples ended so.
+    release; ``times`` is how many examples ended so, or had it; ``cases`` are the known ones that
+    it is one of.
     """
 
     id: str
     action: str
     explained_by: str | None
+    kind: str
+    severity: str
+    cases: list[str]
     culprit: str
     signatures: list[str]
     moves: int
@@ -45,8 +53,9 @@ class Distinct(msgspec.Struct, frozen=True):
 class Row(msgspec.Struct, frozen=True):
     """A release. ``first`` is the seconds until its first finding, None when there is none.
 
-    ``cells`` are by invariant; one that is absent was not found broken. ``passed_over`` counts, by
-    signature, what ended examples because it was known from elsewhere than the first campaign.
+    ``cells`` are by invariant, ``cases`` by known case; one that is absent was not found.
+    ``passed_over`` counts, by signature, what ended examples because it was known from elsewhere
+    than the first campaign. ``never`` are the ids and moves that had no chance in any campaign.
     """
 
     release: str
@@ -57,14 +66,21 @@ class Row(msgspec.Struct, frozen=True):
     seconds: float
     first: float | None
     cells: dict[str, Cell]
+    cases: dict[str, Cell]
     findings: list[Distinct]
     passed_over: dict[str, int]
+    never: list[str]
     problem: str | None
 
 
 class Matrix(msgspec.Struct, frozen=True):
-    """All of it. ``ids`` are the contract's, then the broken promises of engines (``A-...``)."""
+    """All of it. ``ids`` are the contract's, then the broken promises of engines (``A-...``).
 
+    ``command`` made it, with ``versions`` of what matters.
+    """
+
+    command: str
+    versions: dict[str, str]
     seed: int
     bounds: Bounds
     ids: list[str]
@@ -72,20 +88,24 @@ class Matrix(msgspec.Struct, frozen=True):
     file: str
 
 
-def assemble(order: Order, outcomes: Sequence[Outcome], file: Path) -> Matrix:
-    """The document of what was carried out; ``file`` is where its table goes."""
+def assemble(order: Order, outcomes: Sequence[Outcome], file: Path, command: str) -> Matrix:
+    """The document of what was carried out by ``command``; ``file`` is where its table goes."""
     rows = [_row(outcome) for outcome in outcomes]
     broken = {id for row in rows for id in row.cells}
     ids = [*CONTRACT, *sorted(broken - CONTRACT.keys())]
-    return Matrix(order.seed, order.bounds, ids, rows, str(file))
+    versions = {"kvproof": metadata.version("kvproof"), "Python": platform.python_version()}
+    return Matrix(command, versions, order.seed, order.bounds, ids, rows, str(file))
 
 
 def _row(outcome: Outcome) -> Row:
     results = outcome.finished
     findings = _distinct(results)
     cells: dict[str, Cell] = {}
+    cases: dict[str, Cell] = {}
     for one in findings:
         cells.setdefault(one.id, Cell(one.moves, one.seconds))
+        for case in one.cases:
+            cases.setdefault(case, Cell(one.moves, one.seconds))
     found = {_signature(one) for result in results for one in result.found}
     return Row(
         release=outcome.release,
@@ -96,6 +116,7 @@ def _row(outcome: Outcome) -> Row:
         seconds=round(sum(result.seconds for result in results), 3),
         first=findings[0].seconds if findings else None,
         cells=cells,
+        cases=cases,
         findings=findings,
         passed_over={
             signature: count
@@ -103,8 +124,15 @@ def _row(outcome: Outcome) -> Row:
             for signature, count in result.allowed.items()
             if signature not in found
         },
+        never=_never(results),
         problem=outcome.problem,
     )
+
+
+def _never(results: Sequence[Stored]) -> list[str]:
+    """What had no chance in any campaign."""
+    missing = [never(result.coverage) for result in results]
+    return [name for name in missing[0] if all(name in one for one in missing)] if missing else []
 
 
 def _distinct(results: Sequence[Stored]) -> list[Distinct]:
@@ -113,10 +141,10 @@ def _distinct(results: Sequence[Stored]) -> list[Distinct]:
     for result in results:
         for signature, count in [*result.again.items(), *result.allowed.items()]:
             times[signature] = times.get(signature, 0) + count
-    merged: dict[tuple[str, str, str | None], Distinct] = {}
+    merged: dict[tuple[str, str, str | None, str], Distinct] = {}
     for budget, seconds, found in _by_signature(results):
         finding, signature = found.finding, _signature(found)
-        key = (finding.id, finding.action, finding.explained_by)
+        key = (finding.id, finding.action, finding.explained_by, finding.kind)
         ended = 1 + times.get(signature, 0)
         known = merged.get(key)
         if known is not None:
@@ -128,6 +156,9 @@ def _distinct(results: Sequence[Stored]) -> list[Distinct]:
             id=finding.id,
             action=finding.action,
             explained_by=finding.explained_by,
+            kind=finding.kind,
+            severity=finding.severity,
+            cases=recognised(finding, found.history),
             culprit=finding.culprit,
             signatures=[signature],
             moves=len(found.history.moves),
@@ -145,7 +176,7 @@ def _by_signature(results: Sequence[Stored]) -> Iterator[tuple[int, float, Found
     seen: set[str] = set()
     before = 0.0
     for budget, result in enumerate(results, start=1):
-        for found in result.found:
+        for found in sorted(result.found, key=lambda found: found.seconds):
             if _signature(found) not in seen:
                 seen.add(_signature(found))
                 yield budget, round(before + found.seconds, 3), found

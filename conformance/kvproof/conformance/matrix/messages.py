@@ -5,15 +5,20 @@ from __future__ import annotations
 import msgspec
 
 from kvproof.conformance.fuzz.campaign import CampaignProgress, CampaignResult
+from kvproof.conformance.fuzz.shrink import DEFAULT_REPLAYS
 from kvproof.conformance.matrix.budgets import Asked
 
 
 class Task(msgspec.Struct, frozen=True):
-    """One campaign: on which release, what it is asked, and the folder for what it finds."""
+    """One campaign: on which release, what it is asked, and the folder for what it finds.
+
+    ``max_replays`` bounds the shrinking of each finding.
+    """
 
     release: str
     asked: Asked
     out: str
+    max_replays: int = DEFAULT_REPLAYS
 
 
 class Standing(msgspec.Struct, frozen=True, tag="standing"):

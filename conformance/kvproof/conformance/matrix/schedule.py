@@ -14,7 +14,7 @@ from kvproof.conformance.matrix import budgets, store
 from kvproof.conformance.matrix.budgets import NUMBERS, Asked, Bounds
 from kvproof.conformance.matrix.messages import CampaignFailed, Task
 from kvproof.conformance.matrix.store import Stored
-from kvproof.conformance.monitor.finding import Signature
+from kvproof.conformance.monitor.finding import MISSED, Signature
 
 Runner = Callable[[Task, Callable[[CampaignProgress], None]], Awaitable[CampaignResult]]
 """Carries one campaign out, or raises ``CampaignFailed``."""
@@ -33,6 +33,7 @@ class Order(msgspec.Struct, frozen=True):
     out: Path
     known: Mapping[str, frozenset[Signature]] = {}
     jobs: int = 1
+    severity: str = MISSED
 
     def folder(self, release: str) -> Path:
         """The folder of a release's files."""
@@ -41,10 +42,11 @@ class Order(msgspec.Struct, frozen=True):
     def asked(self, release: str, finished: list[Stored]) -> Asked:
         """What the release's next campaign is asked, once these are ``finished``."""
         if not finished:
-            return budgets.first(self.seed, self.bounds)
+            return budgets.first(self.seed, self.bounds, self.severity)
         found = {one.finding.signature() for result in finished for one in result.found}
         known = self.known.get(release, frozenset())
-        return budgets.second(self.seed, self.bounds, found | known)
+        avoid = budgets.loud(finished[0])
+        return budgets.second(self.seed, self.bounds, found | known, avoid, self.severity)
 
 
 class Outcome(msgspec.Struct, frozen=True):

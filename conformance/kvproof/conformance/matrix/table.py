@@ -1,38 +1,67 @@
-"""A matrix as Markdown: the table, a line a release, and every distinct finding."""
+"""A matrix as Markdown: what was asked, two tables, a line a release, every distinct finding."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kvproof.conformance.matrix.budgets import Bounds
+from kvproof.conformance.matrix.cases import CASES
 from kvproof.conformance.matrix.document import Cell, Distinct, Matrix, Row
 from kvproof.conformance.report.evidence import HISTORY
+from kvproof.spec.ids import CONTRACT
 
 NOTHING = "–"
+UNASKED = "?"
 
 
 def render(matrix: Matrix) -> str:
     """The whole text."""
-    head = ["release", *matrix.ids]
-    body = [
-        [row.release, *(_cell(row.cells.get(id)) for id in matrix.ids)] for row in matrix.releases
-    ]
+    releases = [row.release for row in matrix.releases]
     parts = [
         f"# Releases and what they break\n\n{_asked(matrix)}\n",
-        _table(head, body),
-        "\n".join(f"- {_summary(row)}" for row in matrix.releases) + "\n",
+        f"{_LEGEND}\n",
+        _table(
+            ["invariant", *releases],
+            [
+                [_name(id), *(_cell(row, row.cells, id) for row in matrix.releases)]
+                for id in matrix.ids
+            ],
+        ),
+        "## Known cases\n",
+        _table(
+            ["case", *releases],
+            [
+                [
+                    f"{case.id} {case.title}",
+                    *(_cell(row, row.cases, case.id) for row in matrix.releases),
+                ]
+                for case in CASES
+            ],
+        ),
+        "## Campaigns\n",
+        "\n".join(f"- {line}" for line in map(_summary, matrix.releases)) + "\n",
     ]
     found = [(row.release, one) for row in matrix.releases for one in row.findings]
     if found:
+        parts.append("## Findings\n")
         parts.append(_table(_FINDING, [_finding(release, one) for release, one in found]))
     return "\n".join(parts)
 
 
+_LEGEND = (
+    f"A cell is the earliest finding: moves of its shrunk history · seconds until it was found. "
+    f"{NOTHING}: none was found, which is no proof that there is none. {UNASKED}: no guard of the "
+    "invariant was asked, so none could be."
+)
+
+
 def _asked(matrix: Matrix) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in matrix.versions.items())
     return (
-        f"Seed {matrix.seed}, {_bounds(matrix.bounds)} a release. A cell is the earliest finding: "
-        f"moves of its shrunk history · seconds until it was found. {NOTHING}: none was found."
+        f"```\n{matrix.command}\n```\n\n"
+        f"{versions}. Seed {matrix.seed}, {_bounds(matrix.bounds)} a release, half of it for each "
+        "of two budgets; shrinking comes on top."
     )
 
 
@@ -45,8 +74,15 @@ def _bounds(bounds: Bounds) -> str:
     return " or ".join(told)
 
 
-def _cell(cell: Cell | None) -> str:
-    return NOTHING if cell is None else f"{cell.moves} · {cell.seconds:.1f} s"
+def _name(id: str) -> str:
+    return f"{id} {CONTRACT[id].name}" if id in CONTRACT else id
+
+
+def _cell(row: Row, cells: Mapping[str, Cell], name: str) -> str:
+    cell = cells.get(name)
+    if cell is not None:
+        return f"{cell.moves} · {cell.seconds:.1f} s"
+    return UNASKED if not row.seeds or name in row.never else NOTHING
 
 
 def _summary(row: Row) -> str:
@@ -60,29 +96,47 @@ def _summary(row: Row) -> str:
         told += f", the first after {row.first:.1f} s"
     if row.passed_over:
         told += f"; known and passed over: {sum(row.passed_over.values())} examples"
+    if row.never:
+        told += f"; no chance: {', '.join(row.never)}"
     if row.problem is not None:
         told += f"; the second budget was not carried out: {row.problem}"
     return told
 
 
-_FINDING = ("release", "id", "action", "explained by", "culprit", "moves", "after", "times", "name")
+_FINDING = (
+    "release",
+    "id",
+    "class",
+    "case",
+    "action",
+    "explained by",
+    "kind",
+    "culprit",
+    "moves",
+    "after",
+    "times",
+    "name",
+)
 
 
 def _finding(release: str, one: Distinct) -> list[str]:
     return [
         release,
         one.id,
+        one.severity,
+        " ".join(one.cases),
         one.action,
         one.explained_by or "",
+        one.kind,
         one.culprit,
         str(one.moves),
         f"{one.seconds:.1f} s",
         str(one.times),
-        _name(one),
+        _file_name(one),
     ]
 
 
-def _name(one: Distinct) -> str:
+def _file_name(one: Distinct) -> str:
     """What the finding's files begin with."""
     names = (Path(file).name for file in one.files)
     return next((name.removesuffix(HISTORY) for name in names if name.endswith(HISTORY)), "")

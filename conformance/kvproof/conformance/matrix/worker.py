@@ -41,6 +41,9 @@ def work(task: Task, channel: BinaryIO) -> None:
             max_examples=task.asked.max_examples,
             out=Path(task.out),
             allow=frozenset(task.asked.allow),
+            avoid=task.asked.avoid,
+            severity=task.asked.severity,
+            max_replays=task.max_replays,
             progress=lambda now: say(Standing(now)),
         )
     except UsageError as error:
