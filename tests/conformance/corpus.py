@@ -10,13 +10,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from kvproof.conformance.monitor.monitor import Monitor
 from kvproof.conformance.monitor.world import World
-from kvproof.conformance.mutation.histories import CORPUS, Findings, Play, Trace, dumps, pack
+from kvproof.conformance.mutation import histories
+from kvproof.conformance.mutation.histories import CORPUS, Play, Trace, dumps, pack
 from kvproof.conformance.trace.events import AnyEvent
 from kvproof.model.contract import Contract
 from kvproof.spec.contract import contract
@@ -54,9 +56,10 @@ class Recorder:
     # --- watching ---
 
     def pytest_configure(self) -> None:
-        self._committed: list[tuple[type, str, Any]] = []
+        self._committed: list[tuple[type | ModuleType, str, Any]] = []
         self._watch(Monitor, "feed", self._feed)
         self._watch(World, "__init__", self._new_world)
+        self._watch(histories, "alter", self._alter)
         for action in contract().actions:
             self._watch(Contract, action, self._move(action))
 
@@ -64,7 +67,9 @@ class Recorder:
         for owner, name, original in self._committed:
             setattr(owner, name, original)
 
-    def _watch(self, owner: type, name: str, watcher: Callable[..., Callable[..., Any]]) -> None:
+    def _watch(
+        self, owner: type | ModuleType, name: str, watcher: Callable[..., Callable[..., Any]]
+    ) -> None:
         original = vars(owner)[name]
         self._committed.append((owner, name, original))
         setattr(owner, name, watcher(original))
@@ -94,6 +99,13 @@ class Recorder:
             return move
 
         return watcher
+
+    def _alter(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def alter(reference: Contract, change: str, *row: int) -> None:
+            self._moved.setdefault(reference, []).append((change, list(row)))
+            original(reference, change, *row)
+
+        return alter
 
     # --- keeping ---
 
@@ -125,6 +137,7 @@ def attributes(
     todo = [
         (parameter.sort, value)
         for action, params in moves
+        if action in machine.actions
         for parameter, value in zip(machine.actions[action].params, params, strict=True)
     ]
     rows: dict[str, dict[int, int]] = {}
@@ -194,8 +207,6 @@ def main(arguments: list[str]) -> int:
         return 1
     return 0
 
-
-__all__ = ["Findings", "Recorder", "main", "recorded"]
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

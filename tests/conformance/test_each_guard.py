@@ -12,7 +12,9 @@ import pytest
 from kvproof.model.broken import Broken
 from tests.conformance.promises import (  # noqa: F401
     blocks,
+    conclusions,
     copies,
+    economy,
     engine,
     loads,
     lookups,
@@ -29,7 +31,9 @@ def test_the_last_move_breaks_its_promise(name: str) -> None:
     move, *params = history(Scene())
     with pytest.raises(Broken) as broken:
         move(*params)
-    assert (broken.value.id or f"A-{broken.value.action}") == id
+    called = broken.value.id or f"A-{broken.value.action}"
+    kind = {"A": "assume", "c": "conclude"}.get(id[0], "oblige")
+    assert (broken.value.kind, called) == (kind, id.removeprefix("conclude "))
 
 
 @pytest.mark.parametrize("name", GOOD)

@@ -46,6 +46,13 @@ def a_piece_of_a_store_starts_as_a_load(s: Scene) -> Move:
 
 
 @breaks("A-start_load")
+def a_piece_of_a_load_starts_that_was_not_planned(s: Scene) -> Move:
+    s.stored()
+    s.issued_load()
+    return s.start_load, W, s.piece(102, 101, 11, 1)
+
+
+@breaks("A-start_load")
 def a_piece_of_a_load_starts_before_its_step(s: Scene) -> Move:
     pinned(s)
     s.issue_load(Job(101))
@@ -59,6 +66,25 @@ def a_piece_of_a_load_starts_twice(s: Scene) -> Move:
     s.stored()
     p = s.issued_load()
     s.start_load(W, p)
+    return s.start_load, W, p
+
+
+@breaks("P2")
+def a_piece_of_a_store_starts_after_its_job_is_submitted(s: Scene) -> Move:
+    s.computed()
+    p = s.issued_store()
+    s.step()
+    s.start_store(W, p)
+    s.submit(W, Job(1))
+    return s.start_store, W, p
+
+
+@breaks("P2")
+def a_piece_of_a_load_starts_after_its_job_is_submitted(s: Scene) -> Move:
+    s.stored()
+    p = s.issued_load()
+    s.start_load(W, p)
+    s.submit(W, Job(101))
     return s.start_load, W, p
 
 
@@ -102,6 +128,17 @@ def a_store_starts_before_a_dead_store_of_its_slot(s: Scene) -> Move:
     p = s.issued_store(2, 1, 11)
     s.step()
     return s.start_store, W, p
+
+
+@holds
+def a_dead_load_starts_before_the_next_store_of_its_slot(s: Scene) -> None:
+    s.reference.lease_position[Lease(2)] = Position(1)
+    s.stored()
+    s.lease(R, Lease(2))
+    dead = s.issued_load()
+    s.reset()
+    s.issued_store(2, 2, 11)
+    s.start_load(W, dead)
 
 
 @holds

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvproof.model.contract import Lease
-from tests.conformance.promises.table import Move, breaks
+from tests.conformance.promises.table import Move, breaks, holds
 from tests.model.scene import OTHER, R, Scene
 
 
@@ -100,3 +100,34 @@ def a_lease_is_given_up_that_a_load_fills(s: Scene) -> Move:
 @breaks("A-expect")
 def a_load_is_expected_in_no_lease(s: Scene) -> Move:
     return s.expect, Lease(1)
+
+
+# --- what is computed ----------------------------------------------------------------------------
+
+
+@breaks("A-schedule_to")
+def a_request_is_scheduled_that_is_not_there(s: Scene) -> Move:
+    return s.schedule_to, R, 4
+
+
+@breaks("P7")
+def a_chunk_is_offered_that_no_step_computes(s: Scene) -> Move:
+    s.arrive(R)
+    s.schedule_to(R, 4)
+    return s.offer_is_computed, R, 8
+
+
+@holds
+def a_chunk_is_offered_that_a_later_step_computes(s: Scene) -> None:
+    s.arrive(R)
+    s.schedule_to(R, 4)
+    s.schedule_to(R, 8)
+    s.offer_is_computed(R, 8)
+
+
+@holds
+def a_chunk_is_offered_that_an_earlier_step_computed(s: Scene) -> None:
+    s.arrive(R)
+    s.schedule_to(R, 8)
+    s.schedule_to(R, 4)
+    s.offer_is_computed(R, 8)

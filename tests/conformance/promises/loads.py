@@ -5,7 +5,7 @@ from __future__ import annotations
 from kvproof.model.contract import Job, Lease, Place, Position, Residency
 from tests.conformance.promises.begins import failed_load, looked_up, pinned
 from tests.conformance.promises.table import Move, breaks
-from tests.model.scene import OTHER, R, Scene
+from tests.model.scene import OTHER, R, Scene, W
 
 
 @breaks("A-open_load")
@@ -74,6 +74,14 @@ def a_piece_of_a_store_is_planned_as_a_load(s: Scene) -> Move:
 @breaks("A-plan_load")
 def a_piece_is_planned_before_its_load_is_issued(s: Scene) -> Move:
     pinned(s)
+    return s.plan_load, s.piece(101, 101, 11, 1)
+
+
+@breaks("A-plan_load")
+def a_piece_is_planned_when_its_load_is_submitted(s: Scene) -> Move:
+    pinned(s)
+    s.issue_load(Job(101))
+    s.submit(W, Job(101))
     return s.plan_load, s.piece(101, 101, 11, 1)
 
 

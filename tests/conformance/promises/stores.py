@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kvproof.model.contract import Job, Lease, Residency
 from tests.conformance.promises.begins import pinned, stored_from
-from tests.conformance.promises.table import D, Move, breaks, holds
+from tests.conformance.promises.table import D, Move, breaks, by_hand, holds
 from tests.model.scene import OTHER, C, R, Scene, W
 
 
@@ -46,6 +46,14 @@ def a_store_takes_a_chunk_a_step_too_late(s: Scene) -> Move:
     return s.make, Job(1), Residency(1)
 
 
+@breaks("A-make")
+def a_store_takes_a_chunk_when_it_is_submitted(s: Scene) -> Move:
+    s.admit(Residency(1))
+    s.issue_store(Job(1))
+    s.submit(W, Job(1))
+    return s.make, Job(1), Residency(1)
+
+
 @breaks("S7")
 def a_store_takes_a_chunk_that_was_not_handed_out(s: Scene) -> Move:
     s.issue_store(Job(1))
@@ -66,6 +74,20 @@ def a_piece_of_a_load_is_planned_as_a_store(s: Scene) -> Move:
     pinned(s)
     s.issue_load(Job(101))
     return s.plan_store, s.piece(101, 101, 11, 1)
+
+
+@breaks("A-plan_store")
+def a_piece_is_planned_when_its_store_is_submitted(s: Scene) -> Move:
+    s.computed()
+    move = stored_from(s, 1)
+    s.submit(W, Job(1))
+    return move
+
+
+@by_hand("S1", "handed_at.pop", 1)
+def a_store_reads_what_is_right_in_a_lease_of_nobody(s: Scene) -> Move:
+    s.computed()
+    return stored_from(s, 1)
 
 
 @breaks("A-plan_store")

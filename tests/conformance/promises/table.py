@@ -5,9 +5,10 @@ Each history is a function over a fresh scene; its name is its sentence.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from kvproof.model.contract import Content, Contract
+from kvproof.conformance.mutation import histories
+from kvproof.model.contract import Content
 from tests.model.scene import Scene
 
 Move = tuple[Callable[..., None], *tuple[int, ...]]
@@ -17,7 +18,7 @@ Bad = Callable[[Scene], Move]
 Good = Callable[[Scene], None]
 
 BAD: dict[str, tuple[str, Bad]] = {}
-"""Name -> (the id that the last move breaks, the history)."""
+"""Name -> (the id that the last move breaks, as a play of the corpus has it; the history)."""
 
 GOOD: dict[str, Good] = {}
 """Name -> the history."""
@@ -44,11 +45,45 @@ def holds(history: Good) -> Good:
     return history
 
 
-def behind_the_guards(reference: Contract, change: str, *row: int) -> None:
-    """Change a field by hand, as no action would: ``change`` is ``"<field>.<method>"``.
+def concludes(id: str, *changes: tuple[str, *tuple[int, ...]]) -> Callable[[Bad], Bad]:
+    """The last move breaks nothing, until a field that ``id`` is concluded from is changed by hand.
 
-    A conclusion follows from what was promised, so no history of moves breaks it. It is there for
-    the day on which the proof does not speak of what runs; this makes such a day.
+    Makes one history for each change.
     """
-    field, _, method = change.partition(".")
-    getattr(getattr(reference, field), method)(*row)
+
+    def register(history: Bad) -> Bad:
+        for change, *row in changes:
+
+            def altered(s: Scene, change: str = change, row: Sequence[int] = tuple(row)) -> Move:
+                move = history(s)
+                histories.alter(s.reference, change, *row)
+                return move
+
+            name = f"{history.__name__}, {change}{tuple(row)}"
+            assert name not in BAD
+            BAD[name] = (f"conclude {id}", altered)
+        GOOD[history.__name__] = lambda s: made(history(s))
+        return history
+
+    return register
+
+
+def by_hand(id: str, change: str, *row: int) -> Callable[[Bad], Bad]:
+    """Like ``breaks``, once a field is changed by hand: no history of moves comes there."""
+
+    def register(history: Bad) -> Bad:
+        def altered(s: Scene) -> Move:
+            move = history(s)
+            histories.alter(s.reference, change, *row)
+            return move
+
+        BAD[history.__name__] = (id, altered)
+        return history
+
+    return register
+
+
+def made(move: Move) -> None:
+    """Make the move."""
+    call, *params = move
+    call(*params)

@@ -73,6 +73,7 @@ def _as_dict(trial: Trial, campaign: Campaign) -> dict[str, object]:
         "killed_by": trial.killed_by or None,
         "killer": trial.killer or None,
         "undecided": list(trial.undecided),
+        "equivalent": trial.equivalent,
         "explanation": campaign.explained.get(mutant.name),
         "seconds": round(trial.seconds, 3),
     }
@@ -94,8 +95,10 @@ def _print(campaign: Campaign, seconds: float) -> None:
     out.print(table)
     if campaign.explained:
         out.print("\nsurvive, and why:", style="bold")
+        proved = {trial.mutant.name for trial in campaign.trials if trial.equivalent}
         for name, why in campaign.explained.items():
-            out.print(f"{name}\n    {why}", soft_wrap=True)
+            sure = " [proved: the action is allowed where it was]" if name in proved else ""
+            out.print(f"{name}\n    {why}{sure}", soft_wrap=True)
     survived = len(campaign.trials) - campaign.killed
     print(
         f"\n{campaign.killed} of {len(campaign.trials)} deletions are noticed "

@@ -19,7 +19,10 @@ from kvproof.model.broken import Broken
 from kvproof.model.contract import Contract, Worker
 
 Findings = list[tuple[str, int]]
-"""(id, index of the event or move), the missed ones first; a clean history has none."""
+"""(id, index of the event or move), the missed ones first; a clean history has none.
+
+The ids are the monitor's; of a play, those of a conclusion read ``"conclude S10"``.
+"""
 
 CORPUS = Path(__file__).parent / "corpus" / "histories.json"
 """Where the committed corpus lies."""
@@ -51,7 +54,8 @@ class Trace(msgspec.Struct, frozen=True):
 class Play(msgspec.Struct, frozen=True):
     """A history as it is made: moves of the reference; a broken guard ends none of the rest.
 
-    ``attributes`` gives, per field, the rows ``[element, value]`` that the moves refer to.
+    ``attributes`` gives, per field, the rows ``[element, value]`` that the moves refer to. A move
+    called ``"<field>.<change>"`` is none of the contract's: see ``alter``.
     """
 
     test: str
@@ -68,15 +72,36 @@ class Play(msgspec.Struct, frozen=True):
         found: Findings = []
         for index, (action, params) in enumerate(self.moves):
             try:
-                getattr(reference, action)(*params)
+                if "." in action:
+                    alter(reference, action, *params)
+                else:
+                    getattr(reference, action)(*params)
             except Broken as broken:
-                found.append((broken.id or f"A-{broken.action}", index))
+                prefix = "conclude " if broken.kind == "conclude" else ""
+                found.append((prefix + (broken.id or f"A-{broken.action}"), index))
             except KeyError:
                 found.append((UNDEFINED, index))
         return found, {action for action, _ in self.moves}
 
 
 History = Trace | Play
+
+
+def alter(reference: Contract, change: str, *row: int) -> None:
+    """Change a field by hand, as no action would: ``placed.discard``, ``owner.pop``, ``owner.put``.
+
+    What is concluded follows from what was promised, so no history of moves breaks a conclusion. It
+    is there for the day on which what was proved is not what runs, and this is such a day.
+    """
+    field, _, how = change.partition(".")
+    table = getattr(reference, field)
+    if how == "pop":
+        del table[row if len(row) > 1 else row[0]]
+    elif how == "put":
+        *key, value = row
+        table[tuple(key) if len(key) > 1 else key[0]] = value
+    else:
+        getattr(table, how)(*row)
 
 
 class TraceIndex(msgspec.Struct, frozen=True):
