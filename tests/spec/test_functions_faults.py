@@ -7,7 +7,8 @@ import ast
 import pytest
 
 from kvproof.spec.functions.emit import functions_path
-from kvproof.spec.functions.source import Code, read_text
+from kvproof.spec.functions.program import Code
+from kvproof.spec.functions.source import read_text
 from kvproof.spec.functions.verify import FunctionObligation, function_obligations
 
 TEXT = functions_path().read_text(encoding="utf-8")
@@ -230,7 +231,7 @@ def test_a_fault_fails_in_its_function(before: str, after: str, name: str) -> No
 def test_a_fault_is_told_with_the_numbers_that_show_it() -> None:
     found = planted("return boundary - 1\n", "return boundary\n")
     (obligation,) = [o for o in found if o.name == "function/first_needed/ensures-0"]
-    status, model = obligation.prove(TIMEOUT_MS)
+    status, model = obligation.prove(60_000)
     assert status == "failed"
     assert model is not None
     facts = dict(line.split(" = ") for line in model.splitlines())
@@ -240,7 +241,7 @@ def test_a_fault_is_told_with_the_numbers_that_show_it() -> None:
 
 def test_a_fault_in_one_function_leaves_the_others_proved() -> None:
     found = planted("max(0, boundary - window + 1)", "max(0, boundary - window)")
-    statuses = {o.name: o.prove(10_000)[0] for o in found if o.action != "greatest_boundary"}
+    statuses = {o.name: o.prove(60_000)[0] for o in found if o.action != "greatest_boundary"}
     assert {name for name, status in statuses.items() if status != "proved"} == {
         "function/first_needed/ensures-0"
     }

@@ -10,6 +10,6 @@ What is written and proved, in this order:
     store        which chunks are offered and kept, and where a block lies
     duality      what is kept is what is needed
 
-How: ``language`` has the words, ``source`` reads functions from text, ``terms`` and ``execute``
+How: ``language`` has the words, ``source`` reads a ``program`` from text, ``terms`` and ``execute``
 turn them into questions, ``verify`` asks them, and ``emit`` writes what runs.
 """

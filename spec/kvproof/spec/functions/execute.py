@@ -12,7 +12,8 @@ from typing import Any
 
 import z3
 
-from kvproof.spec.functions.source import BUILTINS, Code, Function, Program, SourceError
+from kvproof.spec.functions.program import Code, Function, Program, SourceError
+from kvproof.spec.functions.source import BUILTINS
 from kvproof.spec.functions.terms import Path, Terms
 
 
@@ -63,7 +64,7 @@ class Execution(Terms):
         for each in contract.requires:
             path.known.append(self.eval(each, path))
         for each in contract.uses:
-            path.known.append(self.fact(each, path))
+            path.known.append(self.hint(each, path))
         for number in range(len(contract.ensures)):
             self.queries[f"ensures-{number}"] = []
         for end in self.block(list(self.code.body), path):
@@ -119,10 +120,9 @@ class Execution(Terms):
             case ast.Assign([ast.Name(name)], value):
                 self.assign(name, self.value(value, path), node, path)
                 return [path]
-            case ast.AugAssign(ast.Name(name) as target, op, value):
-                before = self.value(ast.copy_location(ast.Name(name), target), path)
-                after = self.value(value, path)
-                self.assign(name, self.arithmetic(op, before, after, path), node, path)
+            case ast.AugAssign(ast.Name(name), op, value):
+                sum_ = ast.copy_location(ast.BinOp(ast.Name(name), op, value), node)
+                self.assign(name, self.value(sum_, path), node, path)
                 return [path]
             case ast.If(test, then, orelse):
                 condition = self.value(test, path)
@@ -161,7 +161,7 @@ class Execution(Terms):
         for each in contract.invariants:
             head.known.append(self.eval(each, head))
         for each in contract.uses:
-            head.known.append(self.fact(each, head))
+            head.known.append(self.hint(each, head))
         before = [self.eval(each, head) for each in contract.variant]
         condition = self.value(node.test, head)
         for end in self.block(node.body, head.fork(condition)):

@@ -8,10 +8,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from kvproof.spec.parse_fields import ParseError
+from kvproof.spec.functions.program import (
+    Code,
+    Contract,
+    Definition,
+    Function,
+    Loop,
+    Program,
+    SourceError,
+    Text,
+    in_order,
+)
 
 HEAD = frozenset({"requires", "ensures", "use"})
 LOOP_HEAD = frozenset({"invariant", "variant", "use"})
@@ -26,84 +35,6 @@ IMPORTS = {"__future__": {"annotations"}, "collections.abc": {"Callable"}}
 """All that the emitted text may import; the spec's modules import each other as well."""
 
 
-class SourceError(ParseError):
-    """The text is no program of this language; the message names file and line."""
-
-
-@dataclass(frozen=True)
-class Code:
-    """What runs: parameters and result with their annotations, and a body without markers."""
-
-    name: str
-    params: tuple[tuple[str, str], ...]
-    result: str
-    body: tuple[ast.stmt, ...]
-    file: str
-    line: int
-
-    @property
-    def loops(self) -> list[ast.While]:
-        """Its loops, in the order in which they begin."""
-        return [n for s in self.body for n in _in_order(s) if isinstance(n, ast.While)]
-
-
-@dataclass(frozen=True)
-class Loop:
-    """What is promised of one loop."""
-
-    invariants: tuple[ast.expr, ...] = ()
-    variant: tuple[ast.expr, ...] = ()
-    uses: tuple[ast.expr, ...] = ()
-
-
-@dataclass(frozen=True)
-class Contract:
-    """What is promised of a function, and the lemmas that its proof uses."""
-
-    requires: tuple[ast.expr, ...]
-    ensures: tuple[ast.expr, ...]
-    uses: tuple[ast.expr, ...]
-    loops: tuple[Loop, ...]
-
-
-@dataclass(frozen=True)
-class Function:
-    """A function or a lemma of the spec; ``ids`` are those that its docstring says it serves."""
-
-    code: Code
-    contract: Contract
-    doc: str
-    is_lemma: bool
-    ids: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Definition:
-    """A name for an expression (``body``), or for nothing that is known (``None``)."""
-
-    name: str
-    params: tuple[tuple[str, str], ...]
-    result: str
-    body: ast.expr | None
-
-
-@dataclass
-class Text:
-    """A module: its integer constants and its functions, in order."""
-
-    constants: dict[str, int] = field(default_factory=dict)
-    functions: dict[str, Code] = field(default_factory=dict)
-
-
-@dataclass
-class Program:
-    """The spec's functions, lemmas and definitions, each after what it uses."""
-
-    constants: dict[str, int] = field(default_factory=dict)
-    functions: dict[str, Function] = field(default_factory=dict)
-    definitions: dict[str, Definition] = field(default_factory=dict)
-
-
 def read_text(text: str, file: str) -> Text:
     """A module of plain functions, such as the one that is emitted.
 
@@ -116,6 +47,9 @@ def read_text(text: str, file: str) -> Text:
             case ast.FunctionDef(decorator_list=[]):
                 if node.name in found.functions:
                     raise _error(file, node, f"{node.name} is defined twice")
+                for part in ast.walk(node):
+                    if isinstance(part, ast.stmt) and is_marker(part):
+                        raise _error(file, part, "a text that runs makes no promises")
                 found.functions[node.name] = _code(node, file)
             case _:
                 _module_level(node, file, found.constants)
@@ -223,7 +157,7 @@ def _function(node: ast.FunctionDef, file: str, is_lemma: bool) -> Function:
         if name not in HEAD:
             raise _error(file, statement, f"{name} belongs to the head of a loop")
         head[name] += _arguments(statement)
-    loops = [n for s in node.body for n in _in_order(s) if isinstance(n, ast.While)]
+    loops = [n for s in node.body for n in in_order(s) if isinstance(n, ast.While)]
     contract = Contract(
         tuple(head["requires"]),
         tuple(head["ensures"]),
@@ -288,9 +222,3 @@ def _stripped(body: list[ast.stmt]) -> Iterator[ast.stmt]:
                 yield ast.copy_location(branch, statement)
             case _:
                 yield statement
-
-
-def _in_order(node: ast.AST) -> Iterator[ast.AST]:
-    yield node
-    for child in ast.iter_child_nodes(node):
-        yield from _in_order(child)

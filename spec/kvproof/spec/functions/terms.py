@@ -19,7 +19,7 @@ from typing import Any
 
 import z3
 
-from kvproof.spec.functions.source import Definition, Program, SourceError
+from kvproof.spec.functions.program import Definition, Program, SourceError
 
 Env = dict[str, Any]
 """Name -> term; a tuple of terms for a function with several results."""
@@ -200,7 +200,7 @@ class Terms:
         """A call in a contract: of a parameter, a definition, or a word of the language."""
         match name, args:
             case (("forall" | "exists"), [ast.Lambda() as body]):
-                return self.quantified(name == "forall", body, path)
+                return self.quantified(name == "forall", body, path, self.eval)
             case "implies", [premise, conclusion]:
                 return z3.Implies(self.eval(premise, path), self.eval(conclusion, path))
         if name in self.program.definitions:
@@ -218,14 +218,20 @@ class Terms:
             return reduce(lambda a, b: z3.If(better(a, b), a, b), values)
         raise self.error(node, f"there is no {name} to call here")
 
-    def quantified(self, universal: bool, body: ast.Lambda, path: Path) -> Any:
+    def quantified(
+        self,
+        universal: bool,
+        body: ast.Lambda,
+        path: Path,
+        read: Callable[[ast.expr, Path], Any],
+    ) -> Any:
         """``forall`` or ``exists``: facts about terms without the variables join the path."""
         names = [argument.arg for argument in body.args.args]
         variables = [self.symbol(name, self.int) for name in names]
         inner = path.fork()
         inner.env.update(zip(names, variables, strict=True))
         with self.binding(variables):
-            formula = self.fact(body.body, inner)
+            formula = read(body.body, inner)
         path.known.extend(inner.known[len(path.known) :])
         return (z3.ForAll if universal else z3.Exists)(variables, formula)
 
@@ -252,15 +258,15 @@ class Terms:
 
     # --- lemmas ---
 
-    def fact(self, node: ast.expr, path: Path) -> Any:
-        """A formula; the call of a lemma is what it requires implying what it ensures."""
+    def hint(self, node: ast.expr, path: Path) -> Any:
+        """What a lemma says, of given numbers or of all. Anything else would be an assumption."""
         match node:
             case ast.Call(ast.Name("forall"), [ast.Lambda() as body], []):
-                return self.quantified(True, body, path)
+                return self.quantified(True, body, path, self.hint)
             case ast.Call(ast.Name(name), args, []) if name in self.program.functions:
                 return self.instance(name, [self.eval(arg, path) for arg in args], node, path)
             case _:
-                return self.eval(node, path)
+                raise self.error(node, "only lemmas can be used")
 
     def instance(self, name: str, values: list[Any], node: ast.expr, path: Path) -> Any:
         """What a lemma says of ``values``."""
@@ -277,7 +283,7 @@ class Terms:
     def of_result(self, node: ast.expr, result: Any, path: Path) -> Any:
         """A fact of the form ``lambda result: …``."""
         body, inner = self.opened(node, result, path)
-        term = self.fact(body, inner)
+        term = self.eval(body, inner)
         path.known.extend(inner.known[len(path.known) :])
         return term
 

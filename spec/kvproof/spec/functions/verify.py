@@ -17,6 +17,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ import z3
 
 from kvproof.spec.functions.emit import functions_path
 from kvproof.spec.functions.execute import Execution, Query
-from kvproof.spec.functions.source import Code, Function, Program, Text, read_program, read_text
+from kvproof.spec.functions.program import Code, Function, Program, Text
+from kvproof.spec.functions.source import read_program, read_text
 
 MODULES = ("arithmetic", "kinds", "spans", "groups", "lookup", "store", "duality")
 """The modules of functions and lemmas, each after those that it uses."""
@@ -146,6 +148,22 @@ def _ask(query: Query, timeout_ms: int) -> tuple[str, str | None]:
 
 
 def _describe(model: Any) -> str:
-    """The values of parameters, variables and results, one a line."""
-    values = {d.name(): model[d] for d in model.decls() if d.arity() == 0}
-    return "\n".join(f"{name} = {values[name]}" for name in sorted(values) if "!" not in name)
+    """The values of parameters, variables and results, one a line.
+
+    What a callable gives is told for the numbers that occur.
+    """
+    values = {d.name(): (d(), model[d]) for d in model.decls() if d.arity() == 0}
+    values = {name: values[name] for name in sorted(values) if "!" not in name}
+    arrays = {name: array for name, (array, _) in values.items() if z3.is_array(array)}
+    numbers = sorted({v.as_long() for _, v in values.values() if z3.is_int_value(v)})
+    lines = [f"{name} = {value}" for name, (_, value) in values.items() if name not in arrays]
+    for name, array in arrays.items():
+        for args in product(numbers, repeat=_arity(array.sort())):
+            given = model.eval(z3.Select(array, *args), model_completion=True)
+            lines.append(f"{name}({', '.join(map(str, args))}) = {given}")
+    return "\n".join(lines)
+
+
+def _arity(sort: Any) -> int:
+    arity: int = z3.Z3_get_array_arity(sort.ctx_ref(), sort.ast)
+    return arity
