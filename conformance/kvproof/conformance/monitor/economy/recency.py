@@ -16,23 +16,27 @@ from kvproof.model.functions import FULL
 
 @dataclass(eq=False)
 class User:
-    """A request as the last one to use some keys.
-
-    ``used`` are those keys, each with its chunk's number; ``arrived`` and ``ended`` are moments of
-    the run, in events.
-    """
+    """A request that uses keys; ``used`` are those keys per group, with their chunks' numbers."""
 
     life: Life
     arrived: int
-    ended: int | None = None
-    used: list[dict[Key, int]] = field(default_factory=list)
+    used: list[dict[Key, int]]
+
+
+@dataclass(eq=False)
+class Use:
+    """Who uses a key: those that have not ended, and of all the one that arrived last."""
+
+    latest: User
+    now: set[User] = field(default_factory=set)
 
 
 class Recency:
     """Judges E7, of a tier that evicts what was used longest ago.
 
-    A use is a store, an offer of what was there already, a load or a touch. What a request used
-    last is older than what another used when the one had ended before the other arrived.
+    A use is a store, an offer of what was there already, a load or a touch, and lasts until its
+    request ends. One key is older than another when its last use was over before a request arrived
+    that used the other.
     """
 
     def __init__(self, world: World, geometry: Geometry, lives: Lives) -> None:
@@ -42,8 +46,9 @@ class Recency:
         self._judged = world.header.options.get("eviction", "lru") == "lru"
         self._moment = 0
         self._users: dict[Life, User] = {}
-        self._ended: dict[User, None] = {}
-        self._last: dict[Key, User] = {}
+        self._uses: dict[Key, Use] = {}
+        # Keys whose uses are over, and since when: the oldest first.
+        self._idle: dict[Key, int] = {}
 
     # --- uses ---
 
@@ -51,50 +56,47 @@ class Recency:
         """A request enters."""
         if (life := self._lives.get(event.req)) is not None:
             self._moment += 1
-            used: list[dict[Key, int]] = [{} for _ in self._geometry.groups]
-            self._users[life] = User(life, self._moment, used=used)
+            self._users[life] = User(life, self._moment, [{} for _ in self._geometry.groups])
 
     def ended(self, life: Life) -> None:
         """The window closes in which a request ended: it uses nothing any more."""
         self._moment += 1
-        user = self._users[life]
-        user.ended = self._moment
-        self._ended[user] = None
+        user = self._users.pop(life)
+        for key in (key for used in user.used for key in used):
+            use = self._uses.get(key)
+            if use is not None and user in use.now:
+                use.now.discard(user)
+                if not use.now:
+                    self._idle[key] = self._moment
 
     def use(self, req: str, keys: Iterable[str]) -> None:
         """A request uses those of the keys that are in the tier."""
         life = self._lives.get(req)
-        if life is None:
+        user = None if life is None else self._users.get(life)
+        if user is None:
             return
-        user = self._users[life]
         for name in keys:
             key, group = self._world.key(name), int(name.rpartition(":")[2])
             if key not in self._world.reference.where:
                 continue
-            self._drop(key, group)
             size = self._geometry.groups[group].tokens_per_chunk
             user.used[group][key] = self._world.depth_named_by(name) // size - 1
-            self._last[key] = user
+            use = self._uses.setdefault(key, Use(user))
+            use.now.add(user)
+            if use.latest.arrived < user.arrived:
+                use.latest = user
+            self._idle.pop(key, None)
 
     def leave(self, names: Iterable[str]) -> None:
         """Keys leave the tier."""
-        for name in names:
-            self._drop(self._world.key(name), int(name.rpartition(":")[2]))
+        for key in map(self._world.key, names):
+            self._uses.pop(key, None)
+            self._idle.pop(key, None)
 
     def reset(self) -> None:
         """All keys leave the tier."""
-        for user in set(self._last.values()):
-            for used in user.used:
-                used.clear()
-        self._last.clear()
-        self._ended.clear()
-
-    def _drop(self, key: Key, group: int) -> None:
-        user = self._last.pop(key, None)
-        if user is not None:
-            user.used[group].pop(key, None)
-            if user.ended is not None and not any(user.used):
-                self._ended.pop(user, None)
+        self._uses.clear()
+        self._idle.clear()
 
     # --- evictions ---
 
@@ -104,42 +106,33 @@ class Recency:
             return
         where = self._world.reference.where
         safe = {self._world.key(name) for name in (*event.keys, *event.evicted)}
-        oldest = self._oldest(safe)
+        oldest = next((key for key in self._idle if key not in safe and self._may_go(key)), None)
         for name in event.evicted:
             key, group = self._world.key(name), int(name.rpartition(":")[2])
-            user = self._last.get(key)
-            if user is None or key not in where:
+            if key not in where or key not in self._uses:
                 continue
-            other, older = where[key], user
-            if oldest is not None and (oldest[1].ended or 0) < user.arrived:
-                other, older = oldest
-            yield "judge_age", (where[key], other, user.life.number, older.life.number)
+            user, other = self._uses[key].latest, key
+            if oldest is not None and self._idle[oldest] < user.arrived:
+                other = oldest
+            older = self._uses[other].latest.life.number
+            yield "judge_age", (where[key], where[other], user.life.number, older)
             if self._geometry.groups[group].kind == FULL:
-                yield from self._judge_order(user, key, group, safe)
+                yield "judge_order", self._order(user, key, group, safe)
 
-    def _judge_order(self, user: User, key: Key, group: int, safe: set[Key]) -> Iterator[Move]:
-        used, x = user.used[group], self._world.reference.where[key]
-        chunk = used[key]
-        tail, tail_chunk = x, chunk
-        for other, number in used.items():
-            if number > tail_chunk and other not in safe:
-                y = self._evictable(other)
-                if y is not None:
-                    tail, tail_chunk = y, number
-        yield "judge_order", (x, tail, chunk, tail_chunk)
+    def _order(self, user: User, key: Key, group: int, safe: set[Key]) -> tuple[int, int, int, int]:
+        """The key, what its user leaves farthest behind it, and both chunks' numbers."""
+        where, used = self._world.reference.where, user.used[group]
+        left = [
+            (number, other)
+            for other, number in used.items()
+            if other not in safe and self._may_go(other) and self._uses[other].latest is user
+        ]
+        tail, other = max([(used[key], key), *left], key=lambda pair: pair[0])
+        return where[key], where[other], used[key], tail
 
-    def _oldest(self, safe: set[Key]) -> tuple[Residency, User] | None:
-        """A residency that could have left, of the request that ended first."""
-        for user in self._ended:
-            for used in user.used:
-                for key in used:
-                    if key not in safe and (x := self._evictable(key)) is not None:
-                        return x, user
-        return None
+    def _may_go(self, key: Key) -> bool:
+        return key in self._uses and self._is_evictable(self._world.reference.where.get(key))
 
-    def _evictable(self, key: Key) -> Residency | None:
+    def _is_evictable(self, x: Residency | None) -> bool:
         reference = self._world.reference
-        x = reference.where.get(key)
-        if x is None or x not in reference.ready or not reference.pinned.none(x, None):
-            return None
-        return x
+        return x is not None and x in reference.ready and reference.pinned.none(x, None)
