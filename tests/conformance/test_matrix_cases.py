@@ -24,10 +24,10 @@ def cases(
     setup: Setup = FULL,
     moves: tuple[Move, ...] = (),
     kind: str = "",
-    **facts: str,
+    facts: dict[str, str] | None = None,
 ) -> list[str]:
     one: Found = made(id, action, 1.0, explained_by=explained_by, kind=kind)
-    finding = msgspec.structs.replace(one.finding, facts=facts)
+    finding = msgspec.structs.replace(one.finding, facts=facts or {})
     return recognised(finding, msgspec.structs.replace(one.history, setup=setup, moves=moves))
 
 
@@ -53,7 +53,7 @@ def test_calls_that_raise_in_the_state_of_a_case(lemma: str, case: str) -> None:
 
 def test_k3_only_of_a_request_that_was_never_scheduled() -> None:
     never = {"never scheduled": "a#0"}
-    assert cases("P11", "crash", "P7", moves=(Abort("a"),), **never) == ["K3"]
+    assert cases("P11", "crash", "P7", moves=(Abort("a"),), facts=never) == ["K3"]
     assert cases("P11", "crash", "P7", moves=(Abort("a"),)) == []
 
 

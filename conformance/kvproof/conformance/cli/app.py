@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from kvproof.conformance.cli import (
+    bench,
     check_trace,
     fuzz,
     generate,
@@ -35,6 +36,7 @@ _app.command("fuzz")(fuzz.fuzz)
 _app.command("replay")(replay.replay)
 _app.command("check-trace")(check_trace.check_trace)
 _app.command("matrix")(matrix.matrix)
+_app.add_typer(bench.app, name="bench")
 _app.command("report")(report.report)
 
 

@@ -8,7 +8,6 @@ knows a release. A kind is a few words, from coarse to fine, each there only whe
     "at the end"            the store was issued when its request had ended
     "again"                 the tier had taken the same key from the same request before
     "gone"                  the key that is to be loaded has left the tier
-    "resumed"               the request was preempted before
     "across a reset"        the request arrived before a reset
 """
 
@@ -99,8 +98,6 @@ class Circumstances:
         r = about.request
         if r is None:
             return
-        if r in self.world.preempted_in:
-            yield "resumed"
         if self._arrived_in.get(r, self.world.reference.epoch) < self.world.reference.epoch:
             yield "across a reset"
 
