@@ -80,5 +80,12 @@ def test_k7_two_resets_with_no_step_between_them() -> None:
     assert cases("P11", "crash", "P10", moves=(RESET, Step(), RESET)) == []
 
 
+def test_k8_what_another_connector_fills() -> None:
+    one = made("S3", "compute", 1.0, kind="full, finished, filled")
+    filled = msgspec.structs.replace(one.finding, event="filled")
+    assert recognised(filled, one.history) == ["K8"]
+    assert recognised(one.finding, one.history) == []
+
+
 def test_k10_whatever_breaks_s9() -> None:
     assert cases("S9", "plan_load") == ["K10"]

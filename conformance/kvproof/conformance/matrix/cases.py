@@ -81,8 +81,8 @@ def _second_reset(finding: Finding, history: History) -> bool:
     return _is(finding, "P10") and _resets_in_a_row(history) > 1
 
 
-def _filled_by_another_connector(finding: Finding, history: History) -> bool:
-    return _is(finding, "S3") and _connectors(history) > 1
+def _filled_by_another_connector(finding: Finding, _history: History) -> bool:
+    return _is(finding, "S3") and finding.event == "filled"
 
 
 def _irrelevant_wait(finding: Finding, history: History) -> bool:
@@ -107,10 +107,6 @@ def _resets_in_a_row(history: History) -> int:
             row = 0
         most = max(most, row)
     return most
-
-
-def _connectors(history: History) -> int:
-    return 1 + bool(getattr(history.setup, "second_connector", False))
 
 
 CASES = (

@@ -8,7 +8,8 @@ knows a release. A kind is a few words, from coarse to fine, each there only whe
     "at the end"            the store was issued when its request had ended
     "again"                 the tier had taken the same key from the same request before
     "gone"                  the key that is to be loaded has left the tier
-    "across a reset"        the request arrived before a reset
+    "filled"                another connector writes the block
+    "across a reset"        it is about a lookup, of a request that arrived before a reset
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from kvproof.model.contract import Job, Key, Lease, Piece, Place, Position, Requ
 
 Elements = Mapping[str, tuple[str, int]]
 """What a broken guard is about: (sort, element) by the name that the spec gives it."""
+
+_ABOUT_LOOKUPS = (ev.Ask, ev.Answer, ev.Probe, ev.PrepareLoad, ev.Stalled)
 
 _HOW = {"slide": "slid", "finish": "finished", "preempt": "preempted", "advance": "advanced"}
 
@@ -64,7 +67,9 @@ class Circumstances:
         """The kind of a finding about ``elements``."""
         about = _About(self.world, event, elements)
         words = [self._group(about), *self._store(about), *self._load(about)]
-        if about.job is None and about.lease is None:
+        if isinstance(event, ev.Filled):
+            words.append("filled")
+        if isinstance(event, _ABOUT_LOOKUPS):
             words += self._request(about)
         return ", ".join(word for word in words if word)
 

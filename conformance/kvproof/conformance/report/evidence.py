@@ -82,7 +82,8 @@ class Judged(msgspec.Struct, frozen=True):
     """A trace that this version's monitor has just judged.
 
     ``events`` were judged: all of ``recorded``, or those up to the finding. ``coverage`` counts
-    how often each action was made and each guard asked.
+    how often each action was made and each guard asked. ``missed`` are the findings that did not
+    end the judging.
     """
 
     file: str
@@ -91,6 +92,12 @@ class Judged(msgspec.Struct, frozen=True):
     events: int
     coverage: dict[str, int]
     finding: Finding | None
+    missed: list[Finding] = []
+
+    @property
+    def findings(self) -> list[Finding]:
+        """All of them, the unsafe one first."""
+        return [*([self.finding] if self.finding else []), *self.missed]
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -108,9 +115,19 @@ class Case(msgspec.Struct, frozen=True):
     stored: Finding | None
 
     @property
+    def findings(self) -> list[Finding]:
+        """The verdicts, the chief one first: today's where there is a trace to judge, else the
+        stored one. Chief is what the history was stored for, then what is unsafe.
+        """
+        if self.judged is None:
+            return [self.stored] if self.stored else []
+        stored = self.stored.signature() if self.stored else None
+        return sorted(self.judged.findings, key=lambda found: found.signature() != stored)
+
+    @property
     def finding(self) -> Finding | None:
-        """The verdict: today's where there is a trace to judge, else the stored one."""
-        return self.judged.finding if self.judged else self.stored
+        """The chief verdict."""
+        return next(iter(self.findings), None)
 
     @property
     def length(self) -> tuple[int, str]:

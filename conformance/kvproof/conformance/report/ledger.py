@@ -130,7 +130,7 @@ def assemble(evidence: Evidence, spec: Proofs | None, text: Proofs | None) -> Le
         )
         for known in CONTRACT.values()
     ]
-    others = {c.finding.id: c.finding for c in cases if c.finding and c.finding.id not in CONTRACT}
+    others = {f.id: f for case in cases for f in case.findings if f.id not in CONTRACT}
     rows += [_other(finding, cases) for finding in others.values()]
     return Ledger(
         schema=SCHEMA,
@@ -191,7 +191,7 @@ def _replayed(id: str, traces: Sequence[Judged]) -> list[Asked]:
 def _broken(id: str, cases: Sequence[Case]) -> list[Breaking]:
     found: dict[str, list[int]] = {}
     for number, case in enumerate(cases):
-        if case.finding and case.finding.id == id:
+        if any(finding.id == id for finding in case.findings):
             found.setdefault(case.target, []).append(number)
     return [
         Breaking(

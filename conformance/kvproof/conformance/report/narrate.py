@@ -51,6 +51,8 @@ def _request(event: ev.AnyEvent) -> str | None:
             return f"{req}: what beyond {computed} can be loaded?"
         case ev.Answer(req=req, tokens=tokens):
             return f"{req}: " + ("deferred" if tokens is None else f"{tokens} tokens")
+        case ev.Filled(req=req, start=start, end=end, rank=rank):
+            return f"rank {rank}: another connector writes {req} [{start}, {end})"
         case ev.Allocated(req=req, external=external):
             return f"{req}: blocks for {external} tokens to load"
         case _:

@@ -82,6 +82,8 @@ def scene(number: int, case: Case, room: int) -> Scene:
     header, events = codec.read(Path(case.judged.file))
     setup = setup_line(header)
     judged = events[: case.judged.events]
+    if case.finding is not None:
+        judged = judged[: case.finding.index + 1]
     if min(len(judged), EVENTS_KEPT) > room:
         note = f"This page already shows {FRAMES_IN_ALL} events step by step: this one is left out."
         return Scene(number, case, setup, moves, None, note)

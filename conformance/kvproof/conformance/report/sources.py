@@ -98,6 +98,7 @@ def judge(path: Path, progress: Progress | None = None) -> Judged:
         events=monitor.events,
         coverage=dict(monitor.coverage()),
         finding=monitor.finding,
+        missed=monitor.missed,
     )
 
 
