@@ -11,6 +11,7 @@ import pytest
 
 from kvproof.conformance.errors import UsageError
 from kvproof.conformance.mutation import survivors
+from kvproof.conformance.mutation import trial as trial_module
 from kvproof.conformance.mutation.campaign import held_against, try_all
 from kvproof.conformance.mutation.histories import (
     CORPUS,
@@ -37,6 +38,12 @@ UNREAD = "hit: no oblige S6 (x in ready)"
 ORDERED = "lease: no assume (not (l in handed_at))"
 
 
+TAMPERING = (
+    "tests/conformance/test_monitor.py::"
+    "test_tampering_is_found_by_its_id_where_it_was_done[the_tier_is_told_twice_of_a_request]"
+)
+
+
 def named(name: str) -> Mutant:
     (found,) = [m for m in mutants(contract()) if m.name == name]
     return found
@@ -54,9 +61,25 @@ def test_a_mutant_is_installed_for_a_while() -> None:
 
 
 def test_a_history_notices_what_it_was_told_for() -> None:
-    noticed = {history.test: now for history, now in noticing(named(TOLD_TWICE))}
-    tampering = "test_monitor.py::test_tampering_is_found_by_its_id_where_it_was_done"
-    assert noticed == {f"tests/conformance/{tampering}[the_tier_is_told_twice_of_a_request]": []}
+    noticed = {
+        history.test: (history.findings, now) for history, now in noticing(named(TOLD_TWICE))
+    }
+    findings, now = noticed[TAMPERING]
+    assert [id for id, _ in findings] == ["P6"]
+    assert now == []
+
+
+def test_a_machine_that_leads_the_monitor_astray_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    history = committed_trace()
+
+    def astray(_: Trace) -> tuple[list[tuple[str, int]], set[str]]:
+        raise ValueError
+
+    monkeypatch.setattr(trial_module, "histories_of", lambda action: [history])
+    monkeypatch.setattr(Trace, "judged", astray)
+    assert list(noticing(named(TOLD_TWICE))) == [(history, [("ValueError", -1)])]
 
 
 def test_a_proof_notices_what_no_history_needs() -> None:
@@ -118,8 +141,8 @@ def test_the_command_counts_and_names_every_mutant(kvproof: Kvproof) -> None:
         "stale": [],
     }
     first, second = document["mutants"]
-    assert first["seconds"] >= 0
-    del first["seconds"]
+    assert first.pop("seconds") >= 0
+    assert first.pop("killer") in {history.test for history, _ in noticing(named(TOLD_TWICE))}
     assert first == {
         "name": TOLD_TWICE,
         "action": "tier_new",
@@ -128,8 +151,6 @@ def test_the_command_counts_and_names_every_mutant(kvproof: Kvproof) -> None:
         "what": "statement",
         "deleted": "not (r in announced)",
         "killed_by": "history",
-        "killer": "tests/conformance/test_monitor.py::"
-        "test_tampering_is_found_by_its_id_where_it_was_done[the_tier_is_told_twice_of_a_request]",
         "undecided": [],
         "equivalent": False,
         "explanation": None,
