@@ -40,6 +40,7 @@ class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``sync_load_bytes``: a step's loads of up to so many bytes end before its forward; 0 for none. A
     block has 4096 bytes.
     ``load_failure``: what becomes of a request whose load failed, "recompute" or "fail".
+    ``second_connector``: another connector is asked first, and fills blocks of known prompts.
     """
 
     groups: tuple[GroupSetup, ...]
@@ -58,6 +59,7 @@ class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     eviction: str = "lru"
     sync_load_bytes: int = 0
     load_failure: str = "recompute"
+    second_connector: bool = False
 
 
 class Add(msgspec.Struct, frozen=True, tag="add", tag_field="move", forbid_unknown_fields=True):

@@ -75,6 +75,7 @@ def _setup_cost(setup: Setup) -> int:
         + 100 * (setup.eviction != "lru")
         + 100 * (setup.sync_load_bytes > 0)
         + 100 * (setup.load_failure != "recompute")
+        + 100 * setup.second_connector
         + 100 * sum(group.draft for group in setup.groups)
         + (setup.retention_interval or 0)
         + 40 * setup.blocks_per_chunk
@@ -191,7 +192,13 @@ def setups(setup: Setup) -> Iterator[Setup]:
         yield change(setup, kv_role="kv_both")
     if not setup.prefix_caching:
         yield change(setup, prefix_caching=True)
-    for field in ("store_threshold", "eviction", "sync_load_bytes", "load_failure"):
+    for field in (
+        "store_threshold",
+        "eviction",
+        "sync_load_bytes",
+        "load_failure",
+        "second_connector",
+    ):
         if getattr(setup, field) != getattr(_PLAIN_SETUP, field):
             yield change(setup, **{field: getattr(_PLAIN_SETUP, field)})
     if any(group.draft for group in setup.groups):

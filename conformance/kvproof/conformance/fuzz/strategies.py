@@ -199,6 +199,7 @@ def plans(draw: st.DrawFn, supports: Callable[[Setup], str | None]) -> Plan:
         eviction=draw(st.sampled_from((*("lru",) * 4, "arc"))),
         sync_load_bytes=draw(st.sampled_from((0, 0, 4 * BLOCK_BYTES, 1 << 30))),
         load_failure=draw(st.sampled_from(("recompute", "recompute", "fail"))),
+        second_connector=draw(st.sampled_from((*(False,) * 7, True))),
     )
     chunks = math.lcm(*(group.tokens_per_block for group in groups)) * setup.blocks_per_chunk
     setup = msgspec.structs.replace(
@@ -245,6 +246,7 @@ def option_sets() -> st.SearchStrategy[tuple[str, ...]]:
 
 
 _PLAINER: Sequence[tuple[str, object]] = (
+    ("second_connector", False),
     ("sync_load_bytes", 0),
     ("retention_interval", None),
     ("prompt_only", False),

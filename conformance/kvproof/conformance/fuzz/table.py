@@ -83,6 +83,7 @@ def setup_line(session: Session) -> str:
             (f"stored when asked for {setup.store_threshold} times", setup.store_threshold > 1),
             (f"eviction {setup.eviction}", setup.eviction != "lru"),
             (f"loads of {setup.sync_load_bytes} bytes at once", setup.sync_load_bytes > 0),
+            ("a second connector", setup.second_connector),
             (f"failed loads: {setup.load_failure}", setup.load_failure != "recompute"),
         )
         if on
@@ -171,6 +172,8 @@ def columns(told: list[ev.AnyEvent]) -> tuple[str, str, str, str]:
             case ev.Issue(job=job, kind=kind, req=req, pieces=pieces):
                 moved = " ".join(f"{p.block}>{p.slot}.{p.offset}" for p in pieces)
                 jobs.append(f"{kind} {job} of {req} {moved}")
+            case ev.Filled(req=req, start=start, end=end, rank=rank):
+                jobs.append(f"w{rank} another connector writes {req} [{start}, {end})")
             case ev.Flush(jobs=flushed) if flushed:
                 jobs.append(f"flush {flushed}")
             case ev.Submit(job=job, rank=rank):

@@ -46,6 +46,7 @@ class Mapping(JobReaders):
             ev.Launch: self._launch,
             ev.Forward: self._forward,
             ev.CopyBlock: self._copy_block,
+            ev.Filled: self._filled,
             ev.Zero: self._zero,
             ev.Received: self._received,
             ev.Reset: self._reset,
@@ -224,6 +225,12 @@ class Mapping(JobReaders):
                 # A block that the window has already left behind has no lease to write to.
                 if index in table:
                     yield "compute", (w, table[index], marks[tokens])
+
+    def _filled(self, event: ev.Filled) -> Iterator[Move]:
+        # Whoever writes right KV into a block changes it exactly as a forward does.
+        r = self.world.request(event.req)
+        filling = ev.Computing(event.req, event.start, event.end, [])
+        yield from self._compute(event.rank, r, filling, self.world.tables.get(r, {}))
 
     def _copy_block(self, event: ev.CopyBlock) -> Iterator[Move]:
         source, target = self.world.lease(event.src_lease), self.world.lease(event.dst_lease)

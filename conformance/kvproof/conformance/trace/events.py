@@ -193,6 +193,14 @@ class CopyBlock(Event, frozen=True, tag="copy_block"):
     dst_lease: int
 
 
+class Filled(Event, frozen=True, tag="filled"):
+    """Another connector writes the KV of tokens ``[start, end)`` into the request's blocks."""
+
+    req: str
+    start: int
+    end: int
+
+
 class Zero(Event, frozen=True, tag="zero"):
     """The worker clears freshly handed-out blocks before its forward."""
 
@@ -412,6 +420,7 @@ AnyEvent = (
     | Launch
     | Forward
     | CopyBlock
+    | Filled
     | Zero
     | Received
     | Reset

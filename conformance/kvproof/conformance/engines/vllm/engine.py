@@ -19,6 +19,7 @@ from kvproof.conformance.engines.base import (
     Step,
     Unsupported,
 )
+from kvproof.conformance.engines.vllm import second
 from kvproof.conformance.engines.vllm.blocks import BlockTap
 from kvproof.conformance.engines.vllm.clients import Clients
 from kvproof.conformance.engines.vllm.configs import build
@@ -63,6 +64,8 @@ class VllmEngine:
         if given is not None:
             given.configure(config.vllm_config.kv_transfer_config)
         self._given = given
+        if setup.second_connector:
+            second.compose(release, config.vllm_config.kv_transfer_config)
         self._release = release
         self._features = features
         self._setup = setup
@@ -84,7 +87,7 @@ class VllmEngine:
                 )
         except (AssertionError, NotImplementedError, ValueError) as error:
             raise Unsupported(f"this release refuses the setup: {error}") from None
-        connector = self._scheduler.connector
+        connector = second.offloading(self._scheduler.connector)
         self._tables: Any = connector.connector_scheduler
         manager = self._tables.manager
         # A manager that only counts how often keys are asked for leaves the slots to another.
@@ -92,6 +95,7 @@ class VllmEngine:
         if capacity != setup.num_slots:
             raise Unsupported(f"the tier has {capacity} slots, {setup.num_slots} were asked for")
         self._recorder = Recorder(emit)
+        second.attach_scheduler(self._scheduler.connector, setup, self._recorder.of_request)
         recurrent = [
             (index, group.tokens_per_block)
             for index, group in enumerate(setup.groups)
@@ -108,7 +112,9 @@ class VllmEngine:
             setup.blocks_per_chunk,
             self._plan,
         )
-        self._workers = Workers(release, features, config, setup.blocks_per_chunk, connector, emit)
+        self._workers = Workers(
+            release, features, config, setup.blocks_per_chunk, self._scheduler.connector, emit
+        )
         self._clients = Clients(
             release, features, setup, self._recorder, self._scheduler, config.tokens_per_hash
         )

@@ -34,6 +34,7 @@ def header(target: str, setup: Setup, features: Features, tokens_per_hash: int) 
             "prefix_caching": setup.prefix_caching,
             "prompt_only": setup.prompt_only,
             "retention_interval": setup.retention_interval,
+            "second_connector": setup.second_connector,
             "store_threshold": setup.store_threshold,
             "sync_load_bytes": setup.sync_load_bytes,
         },

@@ -56,6 +56,11 @@ class Release:
         self.hashing = module("vllm.utils.hashing")
         connector = module("vllm.distributed.kv_transfer.kv_connector.v1.base")
         self.connector_base: Any = connector.KVConnectorBase_V1
+        self.connector_metadata: Any = connector.KVConnectorMetadata
+        self.supports_hma: Any = connector.SupportsHMA
+        self.multi_connector: Any = module(
+            "vllm.distributed.kv_transfer.kv_connector.v1.multi_connector"
+        ).MultiConnector
         self.connector_role: Any = connector.KVConnectorRole
         self.connector_class: Any = module(
             "vllm.distributed.kv_transfer.kv_connector.v1.offloading_connector"

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from kvproof.conformance.engines.base import Emit, Step
+from kvproof.conformance.engines.vllm import second
 from kvproof.conformance.engines.vllm.configs import RunConfig
 from kvproof.conformance.engines.vllm.copier import RecordingCopier
 from kvproof.conformance.engines.vllm.features import Features, takes_failures
@@ -78,7 +79,8 @@ class Workers:
             copier = RecordingCopier(
                 rank, blocks_per_chunk, features.copier_swallows, release.transfer_result, emit
             )
-            connector.connector_worker.worker = copier
+            second.offloading(connector).connector_worker.worker = copier
+            second.attach_worker(connector, rank, copier, emit)
             self.connectors.append(connector)
             self.copiers.append(copier)
         size = len(self.connectors)
@@ -90,7 +92,9 @@ class Workers:
     @property
     def take_failures(self) -> bool:
         """Whether every worker has a way to report a copy that failed."""
-        return all(takes_failures(type(c.connector_worker)) for c in self.connectors)
+        return all(
+            takes_failures(type(second.offloading(c).connector_worker)) for c in self.connectors
+        )
 
     def run(self, batch: Batch, move: Step) -> tuple[Any, list[Report]]:
         """Execute a step on every worker.
@@ -109,6 +113,7 @@ class Workers:
             outputs.append(output)
             carried = output.kv_connector_output
             meta = carried.kv_connector_worker_meta if carried else None
+            meta = second.offloading_part(meta)
             if meta is not None:
                 reports += [
                     Report(batch.step, rank, int(job), int(job) not in copier.failed)
@@ -178,10 +183,11 @@ def _no_forward_context(*_args: Any, **_kwargs: Any) -> contextlib.AbstractConte
 def _own_copy(output: Any) -> Any:
     """A worker's own scheduler output: workers change the metadata's tables, and share none."""
     output = copy.copy(output)
-    meta = copy.copy(output.kv_connector_metadata)
+    whole = output.kv_connector_metadata
+    meta = copy.copy(second.offloading_part(whole))
     meta.load_jobs = dict(meta.load_jobs)
     meta.store_jobs = dict(meta.store_jobs)
     if meta.jobs_to_flush is not None:
         meta.jobs_to_flush = set(meta.jobs_to_flush)
-    output.kv_connector_metadata = meta
+    output.kv_connector_metadata = second.with_offloading_part(whole, meta)
     return output
