@@ -26,6 +26,8 @@ def prepare() -> None:
         # shape (resumed ones count as new) and has a connector life cycle of its own.
         "VLLM_USE_V2_MODEL_RUNNER": "0",
         "VLLM_TARGET_DEVICE": "cpu",
+        # Emitted events carry whole hashes, which tell the key.
+        "VLLM_KV_EVENTS_USE_INT_BLOCK_HASHES": "0",
         "VLLM_LOGGING_LEVEL": "ERROR",
         "OMP_NUM_THREADS": "1",
     }.items():
