@@ -97,5 +97,5 @@ def test_two_faults_of_one_name_get_numbers(tmp_path: Path) -> None:
 def test_files_that_are_gone_are_named(tmp_path: Path) -> None:
     made = matrix(tmp_path / "out", STALE)
     (tmp_path / "out" / "X-0.history.json").unlink()
-    with pytest.raises(UsageError, match=r"X-0\.history\.json: gone; --fresh runs"):
+    with pytest.raises(UsageError, match=r"X-0\.history\.json: gone: only a run anew"):
         keep(made, tmp_path / "kept")

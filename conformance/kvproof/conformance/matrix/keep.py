@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from kvproof.conformance.errors import UsageError
-from kvproof.conformance.matrix.document import Distinct, Matrix
+from kvproof.conformance.matrix.document import Matrix
 from kvproof.conformance.monitor.finding import Finding, Signature, parse_signature
 from kvproof.conformance.report.evidence import FINDING, HISTORY
 
@@ -28,21 +29,46 @@ def keep(matrix: Matrix, folder: Path) -> list[Path]:
     Raises:
         UsageError: what is kept already cannot be read, or a finding's files are gone.
     """
-    kept = []
-    for row in matrix.releases:
-        place = folder / row.release
-        known = _signatures(place)
-        for one in row.findings:
-            signature = parse_signature(one.signatures[0])
-            # Without an action: the trace contradicts itself, which breaks no release's promise.
-            if signature is None or any(other.covers(signature) for other in known):
-                continue
-            known.append(signature)
-            kept.append(_copy(one, place, _free(place, slug(one.cases, signature))))
-    return kept
+    return [
+        path
+        for row in matrix.releases
+        for one in row.findings
+        # Without an action: the trace contradicts itself, which breaks no release's promise.
+        if (signature := parse_signature(one.signatures[0])) is not None
+        and (path := keep_one(folder / row.release, signature, one.cases, one.files)) is not None
+    ]
 
 
-def slug(cases: list[str], signature: Signature) -> str:
+def keep_one(
+    place: Path, signature: Signature, cases: Sequence[str], files: Sequence[str]
+) -> Path | None:
+    """Copy the files of one finding into ``place``; None when a fault like it is kept there.
+
+    Raises:
+        UsageError: what is kept already cannot be read, or the finding's files are gone.
+    """
+    if any(known.covers(signature) for known in kept(place).values()):
+        return None
+    return _copy(files, place, _free(place, slug(cases, signature)))
+
+
+def kept(place: Path) -> dict[str, Signature]:
+    """The signatures of the findings that are kept in a folder, by name.
+
+    Raises:
+        UsageError: a file there is no finding.
+    """
+    found = {}
+    for path in sorted(place.glob(f"*{FINDING}")):
+        try:
+            finding = msgspec.json.decode(path.read_bytes(), type=Finding)
+        except msgspec.DecodeError as error:
+            raise UsageError(f"{path}: not a finding: {error}") from None
+        found[path.name.removesuffix(FINDING)] = finding.signature()
+    return found
+
+
+def slug(cases: Sequence[str], signature: Signature) -> str:
     """A name such as ``k1-s1-plan-store-window-slid``."""
     where = re.sub(r"\.py\b", "", signature.where.rpartition("/")[2])
     words = [*cases, *signature._replace(where=where)]
@@ -58,9 +84,9 @@ def _free(place: Path, name: str) -> str:
     return free
 
 
-def _copy(one: Distinct, place: Path, name: str) -> Path:
+def _copy(files: Sequence[str], place: Path, name: str) -> Path:
     place.mkdir(parents=True, exist_ok=True)
-    for file in map(Path, one.files):
+    for file in map(Path, files):
         if file.name.endswith((HISTORY, FINDING)):
             new = place / f"{name}{HISTORY if file.name.endswith(HISTORY) else FINDING}"
         elif file.suffix == ".py":
@@ -68,18 +94,6 @@ def _copy(one: Distinct, place: Path, name: str) -> Path:
         else:
             continue
         if not file.is_file():
-            raise UsageError(f"{file}: gone; --fresh runs its release again")
+            raise UsageError(f"{file}: gone: only a run anew can bring it back")
         shutil.copyfile(file, new)
     return place / f"{name}{HISTORY}"
-
-
-def _signatures(place: Path) -> list[Signature]:
-    """The signatures of the findings that are kept in a folder."""
-    found = []
-    for path in sorted(place.glob(f"*{FINDING}")):
-        try:
-            finding = msgspec.json.decode(path.read_bytes(), type=Finding)
-        except msgspec.DecodeError as error:
-            raise UsageError(f"{path}: not a finding: {error}") from None
-        found.append(finding.signature())
-    return found
