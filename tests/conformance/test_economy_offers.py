@@ -1,0 +1,294 @@
+"""E3, E6, E8: what is offered for storing, how often, and on what it depends."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from kvproof.conformance.trace import events as ev
+from kvproof.conformance.trace.events import SCHEDULER_RANK as S
+from tests.conformance.economy_story import Tale
+from tests.conformance.story import RECURRENT, tokens
+
+# --- E3 ---
+
+
+def never_offered(key: str, chances: int, req: str = "a#0") -> dict[str, str]:
+    return {"r": req, "k": key, "chances": str(chances), "offers": "0"}
+
+
+def test_e3_a_complete_chunk_was_never_offered() -> None:
+    s = Tale()
+    blocks = s.compute_prompt("a#0", tokens(0, 8), first_block=1)
+    s.offer(1, "a#0", blocks[:1])
+    s.end("a#0", *blocks)
+    # At the end of the step that computed it, and when the request ended.
+    assert s.missed() == [("E3", s.last() - 1, never_offered(s.show("a#0", 1), 2))]
+
+
+def test_e3_all_complete_chunks_were_offered() -> None:
+    s = Tale()
+    blocks = s.compute_prompt("a#0", tokens(0, 11), first_block=1)
+    s.offer(1, "a#0", blocks[:2])
+    s.end("a#0", *blocks)
+    assert s.missed() == []
+
+
+def test_e3_an_offer_after_the_end_is_in_time() -> None:
+    s = Tale()
+    blocks = s.compute_prompt("a#0", tokens(0, 8), first_block=1)
+    s.finish("a#0", *blocks)
+    s.offer(1, "a#0", blocks)
+    s.idle()
+    assert s.missed() == []
+
+
+def test_e3_declined_is_offered() -> None:
+    s = Tale()
+    blocks = s.compute_prompt("a#0", tokens(0, 8), first_block=1)
+    s.decline("a#0", s.key("a#0", 0), s.key("a#0", 1))
+    s.end("a#0", *blocks)
+    assert s.missed() == []
+
+
+def test_e3_what_another_request_stored_is_present() -> None:
+    s = Tale()
+    s.stored("a#0", tokens(0, 8))
+    blocks = s.compute_prompt("b#0", tokens(0, 8), first_block=5)
+    s.end("b#0", *blocks)
+    assert s.missed() == []
+
+
+def test_e3_what_was_hit_is_present_though_it_leaves() -> None:
+    """A load brings the first chunk, which is evicted for the next: nobody stores it again."""
+    s = Tale(num_slots=1)
+    (key,) = s.stored("a#0", tokens(0, 4))
+    s.end("a#0", 1)
+    s.arrive("b#0", tokens(0, 9))
+    s.ask("b#0", key)
+    s.lease("b#0", 0, 2)
+    s.emit(ev.Allocated(s.step, S, "b#0", 4))
+    s.prepare_load("b#0", key)
+    s.issue(7, "load", "b#0", (0, 2, 0, 0))
+    s.idle()
+    s.submit(7)
+    s.done(7)
+    s.report(7)
+    s.complete_load(key)
+    s.received("b#0")
+    s.lease("b#0", 1, 3)
+    s.lease("b#0", 2, 4)
+    s.accept("b#0", (s.key("b#0", 1), 0), evicted=(key,))
+    s.issue(8, "store", "b#0", (0, 3, 0, 0))
+    s.run(("b#0", 4, 9, [999]))
+    s.end("b#0", 2, 3, 4)
+    assert s.missed() == []
+
+
+@pytest.mark.parametrize("room", [True, False])
+def test_e3_a_refused_chunk_is_owed_once_there_is_room(room: bool) -> None:
+    s = Tale()
+    keys = s.stored("a#0", tokens(50, 4), first_block=9)
+    blocks = s.compute_prompt("b#0", tokens(0, 4), first_block=1)
+    s.refuse("b#0", s.key("b#0", 0))
+    s.idle()
+    if room:
+        s.displace(keys[0], slot=0)
+    s.end("b#0", *blocks)
+    found = [("E3", s.last() - 1, never_offered(s.show("b#0", 0), 1, "b#0"))]
+    assert s.missed() == (found if room else [])
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_e3_a_reset_starts_from_token_0(again: bool) -> None:
+    s = Tale()
+    s.stored("a#0", tokens(0, 4))
+    s.reset()
+    s.lease("a#0", 1, 2)
+    if again:
+        s.offer(2, "a#0", [1])
+    s.run(("a#0", 4, 5, [998]))
+    s.end("a#0", 1, 2)
+    found = [("E3", s.last() - 1, never_offered(s.show("a#0", 0), 2))]
+    assert s.missed() == ([] if again else found)
+
+
+def test_e3_what_was_given_up_before_it_could_be_offered_is_excused() -> None:
+    """The scheduler runs ahead: a chunk's key is known when its block has slid away."""
+    s = Tale(groups=(ev.GroupGeometry("window", 4, 2),))
+    s.arrive("a#0", tokens(0, 3))
+    s.lease("a#0", 0, 1)
+    s.lease("a#0", 1, 2)
+    for start, end, token in ((0, 3, 10), (3, 4, 11), (4, 5, 12)):
+        plan = s.schedule(("a#0", start, end, [token]))
+        s.launch()
+        s.forward(plan)
+    s.free("a#0", 1, why="slide")
+    s.run(("a#0", 5, 6, [13]))
+    s.end("a#0", 2)
+    assert s.missed() == []
+
+
+def test_e3_nobody_need_race_the_next_owner_of_a_block() -> None:
+    s = Tale()
+    s.arrive("a#0", tokens(0, 3))
+    s.lease("a#0", 0, 1)
+    plan = s.schedule(("a#0", 0, 3, [10]))
+    s.launch()
+    s.forward(plan)
+    plan = s.schedule(("a#0", 3, 4, [11]))
+    s.launch()
+    s.forward(plan)
+    s.rehash("a#0")
+    s.finish("a#0", 1)
+    s.arrive("b#0", tokens(50, 3))
+    s.lease("b#0", 0, 1)
+    s.idle()
+    assert s.missed() == []
+
+
+@pytest.mark.parametrize(
+    ("caps", "options"),
+    [({"max_offload": 4}, {}), ({"max_offload": 0}, {}), ({}, {"prompt_only": True})],
+)
+def test_e3_what_may_not_be_stored_is_not_owed(
+    caps: dict[str, int], options: dict[str, bool | int | str | None]
+) -> None:
+    s = Tale(options=options)
+    prompt = tokens(0, 4)
+    s.known["a#0"] = list(prompt)
+    s.emit(ev.Arrive(s.step, S, "a#0", prompt, **caps))  # type: ignore[arg-type]
+    s.rehash("a#0")
+    s.lease("a#0", 0, 1)
+    s.lease("a#0", 1, 2)
+    if caps.get("max_offload") != 0:
+        s.accept("a#0", (s.key("a#0", 0), 0))
+        s.issue(1, "store", "a#0", (0, 1, 0, 0))
+    s.run(("a#0", 0, 4, [10]))
+    for n in range(4, 8):
+        s.run(("a#0", n, n + 1, [n + 7]))
+    s.end("a#0", 1, 2)
+    assert s.missed() == []
+
+
+@pytest.mark.parametrize(("interval", "owed"), [(None, [0, 1]), (0, [1]), (4, [0, 1])])
+def test_e3_sparse_retention_owes_the_end_of_the_prompt(
+    interval: int | None, owed: list[int]
+) -> None:
+    """Nine tokens: a state after four of them, and one after eight, where a repeat starts."""
+    s = Tale(groups=(RECURRENT,), options={"retention_interval": interval})
+    s.arrive("a#0", tokens(0, 9))
+    for n in (0, 1):
+        s.lease("a#0", n, n + 1)
+        s.run(("a#0", 4 * n, 4 * n + 4, []))
+    s.lease("a#0", 2, 3)
+    s.run(("a#0", 8, 9, [999]))
+    s.end("a#0", 1, 2, 3)
+    (first, *_) = s.missed()
+    assert first[2]["k"] == s.show("a#0", owed[0], 0)
+
+
+def test_e3_an_inner_window_block_serves_no_aligned_boundary() -> None:
+    """Full chunks of eight tokens: the window's first block of each serves none of their ends."""
+    s = Tale(groups=(ev.GroupGeometry("full", 8), ev.GroupGeometry("window", 4, 4)))
+    s.arrive("a#0", tokens(0, 8))
+    s.lease("a#0", 0, 1)
+    s.lease("a#0", 0, 2, 1)
+    s.lease("a#0", 1, 3, 1)
+    s.run(("a#0", 0, 8, [999]))
+    s.accept("a#0", (s.key("a#0", 1), 0), (s.key("a#0", 1, 1), 1))
+    s.issue(1, "store", "a#0", (0, 1, 0, 0), (1, 3, 1, 0))
+    s.end("a#0", 1, 2, 3)
+    assert s.missed() == []
+
+
+# --- E6 ---
+
+
+def refused_and_offered_again(between: str) -> Tale:
+    s = Tale()
+    (other,) = s.stored("a#0", tokens(50, 4), first_block=9)
+    s.compute_prompt("b#0", tokens(0, 8), first_block=1)
+    keys = [s.key("b#0", 0), s.key("b#0", 1)]
+    s.refuse("b#0", *keys)
+    if between == "an eviction":
+        s.displace(other, slot=0)
+    if between == "a reset":
+        s.reset()
+    s.idle()
+    s.refuse("b#0", *(keys[:1] if between == "less is asked for" else keys))
+    return s
+
+
+def test_e6_a_refused_offer_is_repeated_though_nothing_has_changed() -> None:
+    s = refused_and_offered_again("nothing")
+    assert s.missed() == [("E6", s.last(), {"r": "b#0", "room": "1", "refused_at": "1"})]
+
+
+@pytest.mark.parametrize("between", ["an eviction", "a reset", "less is asked for"])
+def test_e6_a_refused_offer_is_repeated_when_it_may_be_taken(between: str) -> None:
+    assert refused_and_offered_again(between).missed() == []
+
+
+def test_e6_a_key_is_offered_twice() -> None:
+    s = Tale()
+    keys = s.stored("a#0", tokens(0, 8))
+    s.decline("a#0", keys[1])
+    assert s.missed() == [("E6", s.last(), {"r": "a#0", "k": s.show("a#0", 1), "offers": "1"})]
+
+
+def test_e6_a_key_that_has_left_is_offered_again() -> None:
+    s = Tale()
+    keys = s.stored("a#0", tokens(0, 8))
+    s.displace(keys[1], slot=1)
+    s.decline("a#0", keys[1])
+    assert s.missed() == []
+
+
+def test_e6_a_request_that_starts_again_offers_again() -> None:
+    s = Tale()
+    keys = s.stored("a#0", tokens(0, 8))
+    s.emit(ev.Preempt(s.step, S, "a#0"))
+    s.free("a#0", 1, 2, why="preempt")
+    s.lease("a#0", 0, 1)
+    s.lease("a#0", 1, 2)
+    s.run(("a#0", 0, 8, []))
+    s.decline("a#0", *keys)
+    assert s.missed() == []
+
+
+# --- E8 ---
+
+
+def the_same_twice(second: list[int], cut: int) -> Tale:
+    """Two requests of eight tokens, one after the other; the second one in two steps.
+
+    The first offers everything, the second those blocks of the window that are named. Only the last
+    one of them serves a boundary, so that E3 owes no other.
+    """
+    s = Tale(groups=(ev.GroupGeometry("full", 8), ev.GroupGeometry("window", 4, 4)))
+    prompt = 8
+    for req, first, chunks, steps in (
+        ("a#0", 1, [0, 1], [0, prompt]),
+        ("b#0", 4, second, [0, cut, prompt]),
+    ):
+        s.arrive(req, tokens(0, prompt))
+        s.lease(req, 0, first)
+        s.lease(req, 0, first + 1, 1)
+        s.lease(req, 1, first + 2, 1)
+        for start, end in pairwise(steps):
+            s.run((req, start, end, [999] if end == prompt else []))
+        s.decline(req, s.key(req, 1), *(s.key(req, chunk, 1) for chunk in chunks))
+        s.end(req, first, first + 1, first + 2)
+    return s
+
+
+def test_e8_what_is_left_depends_on_how_the_prefill_was_cut() -> None:
+    s = the_same_twice([1], cut=5)
+    facts = {"r": "b#0", "other": "a#0", "k": s.show("b#0", 0, 1), "left": "0", "left_before": "1"}
+    assert s.missed() == [("E8", s.last() - 1, facts)]
+
+
+def test_e8_the_same_is_left_however_the_prefill_was_cut() -> None:
+    assert the_same_twice([0, 1], cut=5).missed() == []
