@@ -78,9 +78,11 @@ def try_all(
         try:
             for ended in as_completed([pool.submit(_try, task, timeout_ms) for task in tasks]):
                 take(ended.result())
-        finally:
+        except BaseException:
             # After an interrupt nobody wants what is still queued.
             pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        pool.shutdown()
     return [done[i] for i in wanted]
 
 
