@@ -25,7 +25,7 @@ def test_there_are_some() -> None:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_each_entry_names_a_history_with_its_signature_and_where_the_fault_lies(file: Path) -> None:
+def test_each_entry_names_a_history_with_its_signature_and_where_it_shows(file: Path) -> None:
     histories = CONFORMANCE / "histories" / file.stem
     assert entries(file)
     for entry, remark in entries(file):
@@ -35,7 +35,7 @@ def test_each_entry_names_a_history_with_its_signature_and_where_the_fault_lies(
         finding = msgspec.json.decode(recorded, type=Finding)
         allowed = parse_signature(entry)
         assert allowed is not None and allowed.covers(finding.signature()), name
-        assert ".py" in where, entry
+        assert where, entry
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
