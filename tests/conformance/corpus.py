@@ -27,6 +27,9 @@ ROOT = Path(__file__).parents[2]
 TELLERS = ("tests.conformance.story", "tests.model.scene")
 """What tests tell histories with: the files that import one of these are recorded."""
 
+LONGEST = 400
+"""Events of a trace that is kept: every mutant of its actions is tried on it."""
+
 
 def test_files() -> list[str]:
     """The files whose tests tell histories, as pytest is given them."""
@@ -182,7 +185,7 @@ def recorded() -> tuple[bytes, list[str]]:
     selection = "not vllm and not e2e and not gpu and not slow"
     quiet = ["-q", "--no-header", "--no-summary", "-p", "no:cacheprovider", "-p", "no:xdist"]
     pytest.main([*quiet, "-m", selection, f"--rootdir={ROOT}", *test_files()], [recorder])
-    traces = longest(recorder.traces)
+    traces = longest([t for t in recorder.traces if len(t.events) <= LONGEST])
     plays: list[Play] = []
     for play in recorder.plays:
         findings, _ = play.judged()

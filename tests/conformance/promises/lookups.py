@@ -232,6 +232,14 @@ def a_key_of_before_a_reset_is_waited_for(s: Scene) -> Move:
     return s.await_key, R, Residency(1)
 
 
+@breaks("L1")
+def a_lookup_is_put_off_once_too_often(s: Scene) -> Move:
+    s.arrive(R)
+    for _ in range(3):
+        s.defer(R, 2, 0, 1, 0)
+    return s.defer, R, 2, 0, 1, 0
+
+
 @holds
 def a_lookup_may_be_put_off_while_a_job_of_then_goes_on(s: Scene) -> None:
     s.computed()
