@@ -1,11 +1,16 @@
-"""``check-trace`` refuses what is no trace, with file and line."""
+"""``check-trace`` judges both classes, and refuses what is no trace, with file and line."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from kvproof.conformance.trace import codec
+
+from .story import Story, tokens
 
 HEADER = (
     '{"event":"header","schema":1,"target":"vllm:0.32.0",'
@@ -43,3 +48,31 @@ def test_a_missing_trace_and_a_folder_are_refused(
 ) -> None:
     assert "none.jsonl: cannot be read" in refuses("check-trace", tmp_path / "none.jsonl")
     assert f"{tmp_path}: cannot be read" in refuses("check-trace", tmp_path)
+
+
+def wasteful(path: Path) -> Path:
+    """A trace in which a store is flushed although nobody is about to change what it reads."""
+    s = Story()
+    blocks = s.compute_prompt("a#0", tokens(0, 8), first_block=1)
+    s.offer(1, "a#0", blocks)
+    s.idle()
+    s.flush(1)
+    s.run(("a#0", 8, 9, [300]))
+    codec.write(path, s.header, s.events)
+    return path
+
+
+def test_a_missed_finding_is_a_finding_unless_only_unsafe_ones_are_judged(
+    kvproof: Any, tmp_path: Path
+) -> None:
+    path = wasteful(tmp_path / "t.jsonl")
+    ended = kvproof("check-trace", path)
+    assert ended.code == 1
+    assert "broken by the scheduler (missed)" in ended.out
+    told = kvproof("check-trace", path, "--json").json()
+    assert (told["verdict"], told["finding"]) == ("finding", None)
+    assert [one["id"] for one in told["missed"]] == ["L6"]
+    ended = kvproof("check-trace", path, "--severity", "unsafe")
+    assert (ended.code, ended.out.splitlines()[0][:6]) == (0, "holds:")
+    told = kvproof("check-trace", path, "--severity", "unsafe", "--json").json()
+    assert (told["verdict"], told["missed"]) == ("holds", [])
