@@ -1,0 +1,112 @@
+"""From vLLM's configuration to ours: sizes, options, and what is refused at the start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vllm.v1.kv_cache_interface import (
+    ChunkedLocalAttentionSpec,
+    FullAttentionSpec,
+    MambaSpec,
+    SlidingWindowSpec,
+)
+from vllm.v1.kv_offload.base import OffloadingSpec
+
+from kvproof.impl.scheduler.geometry import Geometry, Kind, geometry
+from kvproof.impl.scheduler.scheduler import Options
+
+KNOWN_KEYS = frozenset(
+    {
+        "backpressure",
+        "block_size",
+        "blocks_per_chunk",
+        "cache_policy_module_path",
+        "cpu_bytes_to_use",
+        "enable_telemetry",
+        "eviction_policy",
+        "max_tracker_size",
+        "offload_prompt_only",
+        "secondary_tiers",
+        "spec_module_path",
+        "spec_name",
+        "store_threshold",
+    }
+)
+"""Keys of ``kv_connector_extra_config`` that this connector, or a stock tier under it, reads."""
+
+
+class UnsupportedSetup(ValueError):
+    """This connector does not serve such a setup; the message says what stands in the way."""
+
+
+def check(vllm_config: Any, kv_cache_config: Any) -> None:
+    """Refuse what is not served.
+
+    Raises:
+        UnsupportedSetup: an unknown key, a wrong type, or a feature that is not built.
+    """
+    extra = vllm_config.kv_transfer_config.kv_connector_extra_config
+    if "spec_module_path" not in extra:
+        unknown = sorted(set(extra) - KNOWN_KEYS)
+        if unknown:
+            raise UnsupportedSetup(
+                f"unknown key in kv_connector_extra_config: {', '.join(unknown)};"
+                f" known are {', '.join(sorted(KNOWN_KEYS))}"
+            )
+    for key, wanted in (
+        ("blocks_per_chunk", int),
+        ("block_size", int),
+        ("offload_prompt_only", bool),
+        ("store_threshold", int),
+        ("eviction_policy", str),
+    ):
+        if key in extra and type(extra[key]) is not wanted:
+            raise UnsupportedSetup(
+                f"{key} in kv_connector_extra_config must be {wanted.__name__},"
+                f" not {type(extra[key]).__name__}"
+            )
+    parallel = vllm_config.parallel_config
+    if parallel.decode_context_parallel_size > 1 or parallel.prefill_context_parallel_size > 1:
+        raise UnsupportedSetup("context parallelism is not supported by this connector yet")
+    if kv_cache_config.hisparse_host_num_blocks is not None:
+        raise UnsupportedSetup("host-resident sparse attention is not supported by this connector")
+
+
+def geometry_of(spec: OffloadingSpec, kv_cache_config: Any) -> Geometry:
+    """The sizes of the groups that are offloaded.
+
+    Raises:
+        UnsupportedSetup: a group's kind is not served, or its sizes do not fit together.
+    """
+    groups = []
+    for group in spec.config.groups:
+        cache_group = kv_cache_config.kv_cache_groups[group.group_id]
+        kind, window = _kind(cache_group.kv_cache_spec)
+        draft = bool(cache_group.is_eagle_group)
+        groups.append((group.group_id, kind, group.tokens_per_block, window, draft))
+    try:
+        return geometry(groups, spec.blocks_per_chunk, spec.tokens_per_hash)
+    except ValueError as error:
+        raise UnsupportedSetup(str(error)) from None
+
+
+def _kind(spec: Any) -> tuple[Kind, int]:
+    match spec:
+        case SlidingWindowSpec():
+            return Kind.WINDOW, spec.sliding_window + spec.extra_retained_tokens
+        case ChunkedLocalAttentionSpec():
+            return Kind.CHUNKED, spec.attention_chunk_size
+        case MambaSpec() if spec.mamba_cache_mode == "align":
+            return Kind.RECURRENT, 0
+        case FullAttentionSpec():
+            return Kind.FULL, 0
+    raise UnsupportedSetup(f"KV-cache groups of kind {type(spec).__name__} are not supported")
+
+
+def options_of(spec: OffloadingSpec, vllm_config: Any) -> Options:
+    """Settings of one engine."""
+    return Options(
+        workers=vllm_config.parallel_config.world_size,
+        prompt_only=spec.offload_prompt_only,
+        avoid_double_loads=vllm_config.cache_config.enable_prefix_caching,
+    )

@@ -1,0 +1,21 @@
+"""vLLM's own block tables, read where they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class CoreTables:
+    """Implements ``views.Tables`` over the core's KV-cache manager, once it is bound."""
+
+    def __init__(self) -> None:
+        self._groups: Any = ()
+
+    def bind(self, kv_cache_manager: Any) -> None:
+        """The core tells its connector of its manager right after both were made."""
+        self._groups = kv_cache_manager.coordinator.single_type_managers
+
+    def blocks(self, request_id: str, group: int, first: int, last: int) -> list[int]:
+        """Block ids at positions [first, last) of one group; 0 where there is none (any more)."""
+        table = self._groups[group].req_to_blocks.get(request_id, ())
+        return [0 if block.is_null else block.block_id for block in table[first:last]]

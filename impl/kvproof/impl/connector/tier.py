@@ -1,0 +1,71 @@
+"""Any of vLLM's offloading managers, seen as a tier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from vllm.v1.kv_offload.base import LookupResult, OffloadingManager, OffloadPolicy
+from vllm.v1.kv_offload.cpu.manager import CPUOffloadingManager
+
+from kvproof.impl.scheduler.views import Found, Key, Room
+
+_HIT, _MISS, _PENDING = LookupResult.HIT, LookupResult.MISS, LookupResult.HIT_PENDING
+
+
+class ManagerTier:
+    """Implements ``views.Tier`` over a manager.
+
+    Attributes:
+        manager: the manager; its methods are looked up at each call, so that it may be wrapped.
+        closed: see ``views.Tier``: true of the CPU manager, whose chunks only our calls move.
+    """
+
+    def __init__(self, manager: OffloadingManager) -> None:
+        self.manager = manager
+        self.closed = type(manager) is CPUOffloadingManager
+
+    def lookup(self, key: Key, context: Any) -> Found:
+        """Whether a key can be loaded."""
+        found = self.manager.lookup(key, context)
+        if found is _HIT:
+            return Found.HIT
+        if found is _MISS:
+            return Found.MISS
+        return Found.PENDING if found is _PENDING else Found.RETRY
+
+    def prepare_load(self, keys: Sequence[Key], context: Any) -> Any:
+        """Pin keys and say where they lie."""
+        return self.manager.prepare_load(keys, context)
+
+    def complete_load(self, keys: Sequence[Key], context: Any) -> None:
+        """Unpin keys."""
+        self.manager.complete_load(keys, context)
+
+    def prepare_store(self, keys: Sequence[Key], context: Any) -> Room | None:
+        """Make room for those keys that it wants and does not have; None when there is no room."""
+        output = self.manager.prepare_store(keys, context)
+        if output is None:
+            return None
+        return Room(output.keys_to_store, output.store_spec, output.evicted_keys)
+
+    def complete_store(self, keys: Sequence[Key], context: Any, success: bool) -> None:
+        """Keys were stored on every worker, or the store failed and they are gone."""
+        self.manager.complete_store(keys, context, success)
+
+    def touch(self, keys: Sequence[Key], context: Any) -> None:
+        """Keys were used."""
+        self.manager.touch(keys, context)
+
+    def new_request(self, context: Any) -> bool:
+        """A request begins; whether the tier wants all its chunks, hits included."""
+        policy = self.manager.on_new_request(context).policy
+        return policy is OffloadPolicy.REQUEST_LEVEL
+
+    def finished_request(self, context: Any) -> None:
+        """No more will be asked or prepared for a request."""
+        self.manager.on_request_finished(context)
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self.manager.reset_cache()

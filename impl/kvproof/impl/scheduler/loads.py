@@ -1,0 +1,142 @@
+"""Lookups and the loads that follow from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kvproof.impl.scheduler.geometry import Geometry, Group
+from kvproof.impl.scheduler.ledger import Ledger
+from kvproof.impl.scheduler.lookup import Answer, Finder
+from kvproof.impl.scheduler.plan import Transfer
+from kvproof.impl.scheduler.request import RequestState
+from kvproof.impl.scheduler.views import Found, Key, RequestView
+
+MOST_POLLS = 100
+"""How often a lookup is put off when all jobs that it waited for at first have ended."""
+
+
+def keys_of(request: RequestView, group: Group, first: int, last: int) -> list[Key]:
+    """The offload keys of chunks [first, last) of a request's group."""
+    per, suffix = group.hashes_per_chunk, group.suffix
+    hashes = request.block_hashes[(first + 1) * per - 1 : last * per : per]
+    return [block_hash + suffix for block_hash in hashes]
+
+
+class Loads:
+    """Answers the engine's questions, and plans what it then takes.
+
+    Attributes:
+        planned: loads of the step that is being scheduled, by job number.
+        lost: requests whose load was promised and cannot be made; they compute instead.
+    """
+
+    def __init__(self, geometry: Geometry, ledger: Ledger, avoid_double_loads: bool) -> None:
+        self.geometry = geometry
+        self.ledger = ledger
+        self.avoid_double_loads = avoid_double_loads
+        self.planned: dict[int, Transfer] = {}
+        self.lost: list[str] = []
+        self._finder = Finder(geometry, ledger.tier.lookup, ledger.coverage)
+
+    # --- questions ---
+
+    def lookup(self, state: RequestState, computed: int, bound: int | None) -> int | None:
+        """How many tokens beyond ``computed`` can be loaded; None: ask again."""
+        request, limits, ledger = state.request, state.limits, self.ledger
+        if limits.skip_reading:
+            return 0
+        limit = request.num_tokens - 1
+        for most in (bound, limits.max_load):
+            if most is not None:
+                limit = min(limit, computed + most)
+        asked = (computed, limit, ledger.changes)
+        if state.asked != asked or not ledger.tier.closed:
+            state.answer = self._finder.find(
+                request.block_hashes,
+                state.context,
+                computed,
+                limit,
+                ledger.refused(request.request_id),
+            )
+            state.asked = asked
+        answer = state.answer
+        wait = answer.worth_waiting or self._on_its_way(request, computed, answer)
+        if wait and self._may_wait(state):
+            return None
+        state.awaits, state.polls = None, 0
+        return max(0, answer.boundary - computed)
+
+    def _on_its_way(self, request: RequestView, computed: int, answer: Answer) -> bool:
+        """Whether somebody loads a chunk that the answer needs (L3)."""
+        loading = self.ledger.loading
+        if not (loading and self.avoid_double_loads and answer.boundary > computed):
+            return False
+        needed = self._finder.needed(request.block_hashes, computed, answer.boundary)
+        return any(
+            key in loading
+            for group, (first, last) in needed.items()
+            for key in keys_of(request, group, first, last)
+        )
+
+    def _may_wait(self, state: RequestState) -> bool:
+        """Bounds how often a lookup is put off (L1)."""
+        jobs = self.ledger.jobs
+        if state.awaits is None:
+            state.awaits = jobs.next_number
+        elif jobs.oldest() >= state.awaits:
+            state.polls += 1
+        return state.polls <= MOST_POLLS
+
+    # --- answers that are taken ---
+
+    def take(
+        self, state: RequestState, blocks: Sequence[Sequence[int]], external: int, computed: int
+    ) -> None:
+        """The engine takes ``external`` tokens of the last answer; see ``OffloadScheduler``."""
+        request = state.request
+        boundary = computed + external
+        keys, transfer = self._plan(request, blocks, computed, boundary)
+        if not self._readable(state, keys, computed, boundary):
+            self.lose(request.request_id)
+            return
+        place = self.ledger.tier.prepare_load(keys, state.context)
+        job = self.ledger.issue_load(request.request_id, keys, state.context)
+        self.planned[job.number] = replace(transfer, place=place)
+
+    def lose(self, request_id: str) -> None:
+        """A load that was promised cannot be made: the request computes instead."""
+        self.ledger.counts["lost_loads"] += 1
+        self.lost.append(request_id)
+
+    def _plan(
+        self, request: RequestView, blocks: Sequence[Sequence[int]], computed: int, boundary: int
+    ) -> tuple[list[Key], Transfer]:
+        """The chunks and blocks that bring a request from ``computed`` to ``boundary``."""
+        keys: list[Key] = []
+        ids: list[int] = []
+        sizes, firsts = [], []
+        for group, own in zip(self.geometry.groups, blocks, strict=True):
+            size = group.tokens_per_block
+            first, last = -(-computed // size), -(-boundary // size)
+            while first < last and (first >= len(own) or own[first] == 0):
+                first += 1
+            ids += own[first:last]
+            sizes.append(last - first)
+            firsts.append(first)
+            if first < last:
+                start = first // group.blocks_per_chunk
+                keys += keys_of(request, group, start, -(-boundary // group.tokens_per_chunk))
+        return keys, Transfer(request.request_id, ids, sizes, firsts, None)
+
+    def _readable(
+        self, state: RequestState, keys: Sequence[Key], computed: int, boundary: int
+    ) -> bool:
+        """Whether the answer covers these keys, or the tier still has every one of them (S5)."""
+        if not keys:
+            return False
+        asked = state.asked
+        answered = asked is not None and asked[::2] == (computed, self.ledger.changes)
+        if answered and self.ledger.tier.closed and state.answer.boundary == boundary:
+            return True
+        return all(self.ledger.tier.lookup(key, state.context) is Found.HIT for key in keys)

@@ -1,0 +1,57 @@
+"""What the scheduler remembers of a request, and what the request allows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from kvproof.impl.scheduler.lookup import Answer
+from kvproof.impl.scheduler.views import Key, RequestView
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Caps of one request, in tokens; None is no cap, 0 is one.
+
+    Attributes:
+        max_load: how many tokens may be loaded beyond what is computed.
+        max_store: up to which position chunks may be stored.
+        skip_reading: nothing may be loaded.
+    """
+
+    max_load: int | None = None
+    max_store: int | None = None
+    skip_reading: bool = False
+
+
+@dataclass(slots=True)
+class RequestState:
+    """One life of a request id.
+
+    Attributes:
+        request: the engine's request.
+        context: what the tier knows it by.
+        limits: what it allows.
+        cursors: the next chunk to offer, per group.
+        due: computed tokens at which some group may have something to offer.
+        refused: keys that the tier had no room for.
+        refused_at: how often room had changed by then.
+        settled: keys beyond a refused one that need not be offered again.
+        asked: (computed tokens, limit, changes of the tier) of the last lookup.
+        answer: what that lookup found.
+        awaits: the first job number that was still to come when its lookup was first put off.
+        polls: how often it was put off since then with none of the earlier jobs in flight.
+    """
+
+    request: RequestView
+    context: Any
+    limits: Limits
+    cursors: list[int]
+    due: int
+    refused: frozenset[Key] = frozenset()
+    refused_at: int = 0
+    settled: frozenset[Key] = frozenset()
+    asked: tuple[int, int, int] | None = None
+    answer: Answer = field(default_factory=lambda: Answer(0))
+    awaits: int | None = None
+    polls: int = 0

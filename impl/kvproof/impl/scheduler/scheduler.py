@@ -1,0 +1,178 @@
+"""The scheduler: an engine's calls in, transfers out.
+
+One instance serves one engine. Per step it looks at each scheduled request once, and does more only
+for those that have completed a chunk. Nothing that an engine, a client, a tier or a worker does
+makes a call raise; what contradicts itself is counted and costs a hit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kvproof.impl.scheduler.geometry import Geometry
+from kvproof.impl.scheduler.jobs import Job
+from kvproof.impl.scheduler.ledger import Ledger
+from kvproof.impl.scheduler.loads import Loads
+from kvproof.impl.scheduler.plan import Plan, Step
+from kvproof.impl.scheduler.request import Limits, RequestState
+from kvproof.impl.scheduler.stores import Ending, Stores
+from kvproof.impl.scheduler.views import RequestView, Tables, Tier
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Settings of one engine.
+
+    Attributes:
+        workers: ranks that report every job.
+        prompt_only: store no chunk that holds a generated token.
+        avoid_double_loads: put a lookup off while another request loads a chunk of its answer,
+            which the GPU prefix cache will have afterwards.
+    """
+
+    workers: int = 1
+    prompt_only: bool = False
+    avoid_double_loads: bool = True
+
+
+class OffloadScheduler:
+    """Decides what is loaded, stored and waited for."""
+
+    def __init__(self, geometry: Geometry, tier: Tier, tables: Tables, options: Options) -> None:
+        self.geometry = geometry
+        self.requests: dict[str, RequestState] = {}
+        self._ledger = Ledger(tier, options.workers)
+        self._loads = Loads(geometry, self._ledger, options.avoid_double_loads)
+        self._stores = Stores(geometry, self._ledger, tables, options.prompt_only)
+        self._leased: set[int] = set()
+        self._room = 0
+
+    @property
+    def counts(self) -> Counter[str]:
+        """What went wrong, by name: refused offers, failed and lost transfers."""
+        return self._ledger.counts
+
+    # --- requests ---
+
+    def add(self, request: RequestView, context: Any, limits: Limits) -> None:
+        """A request enters the engine."""
+        self._ledger.tier.new_request(context)
+        cursors = [0] * len(self.geometry.groups)
+        self.requests[request.request_id] = RequestState(
+            request, context, limits, cursors, self._stores.first_due()
+        )
+
+    def finish(self, request_id: str, tokens: int, blocks: Sequence[Sequence[int]]) -> None:
+        """A request ends, whatever the reason; its blocks are given up after this call.
+
+        Args:
+            request_id: the request; an unknown one is passed over.
+            tokens: how many of its tokens are computed (the last sampled one never is).
+            blocks: its block table, per group.
+        """
+        state = self.requests.pop(request_id, None)
+        if state is not None:
+            self._stores.ending.append(Ending(state, tokens, blocks))
+
+    @property
+    def has_work(self) -> bool:
+        """Whether the engine must go on stepping although no request is left (L2)."""
+        jobs = self._ledger.jobs
+        return bool(jobs.live or jobs.dead or self._stores.ending or self._loads.lost)
+
+    # --- lookups and loads ---
+
+    def lookup(self, request: RequestView, computed: int, bound: int | None = None) -> int | None:
+        """How many tokens beyond ``computed`` can be loaded; None: ask again.
+
+        ``bound`` is the most that the engine has a use for.
+        """
+        state = self.requests.get(request.request_id)
+        return 0 if state is None else self._loads.lookup(state, computed, bound)
+
+    def allocated(
+        self, request: RequestView, blocks: Sequence[Sequence[int]], external: int, computed: int
+    ) -> None:
+        """The engine has handed out blocks, and takes ``external`` tokens of the last answer.
+
+        Args:
+            request: the request.
+            blocks: per group, its block table; 0 where there is no block, or one whose content the
+                GPU has.
+            external: tokens to load; 0 when it loads nothing, or another connector does.
+            computed: tokens that the GPU has.
+        """
+        for own in blocks:
+            self._leased.update(own)
+        self._leased.discard(0)
+        if external <= 0:
+            return
+        state = self.requests.get(request.request_id)
+        if state is None:
+            self._loads.lose(request.request_id)
+        else:
+            self._loads.take(state, blocks, external, computed)
+
+    # --- a step ---
+
+    def plan(self, step: Step) -> Plan:
+        """The transfers of the step that was just scheduled."""
+        loads, stores, ledger = self._loads, self._stores, self._ledger
+        plan = Plan(loads.planned, {}, ledger.jobs.take_dead(), loads.lost)
+        loads.planned, loads.lost = {}, []
+        leased: set[int] = set()
+        if ledger.fence or stores.ending:
+            leased = step.leased() | self._leased
+            plan.flush |= ledger.fence.jobs(leased)
+        self._leased = set()
+        requests = self.requests
+        for request_id in step.handed:
+            if request_id in requests:
+                stores.store_states(requests[request_id], step, plan)
+        for request_id, tokens in step.scheduled.items():
+            state = requests.get(request_id)
+            if state is None:
+                continue
+            computed = state.request.num_computed_tokens + tokens
+            if computed >= state.due:
+                stores.offer(state, computed, None, plan)
+        if stores.waiting and self._room != ledger.room:
+            self._offer_again(step, plan)
+        self._room = ledger.room
+        if stores.ending:
+            stores.end(leased, plan)
+        return plan
+
+    def _offer_again(self, step: Step, plan: Plan) -> None:
+        """Room has changed: what was refused has another chance."""
+        for request_id, state in list(self._stores.waiting.items()):
+            tokens = step.scheduled.get(request_id)
+            if tokens is not None and state.refused_at != self._ledger.room:
+                computed = state.request.num_computed_tokens + tokens
+                self._stores.offer(state, computed, None, plan)
+
+    # --- ends ---
+
+    def report(self, number: int, workers: int = 1, failed: bool = False) -> Job | None:
+        """``workers`` workers have ended a job; the job, when it was the last word on it.
+
+        What is unknown, over or dead changes nothing (P5).
+        """
+        return self._ledger.report(number, workers, failed)
+
+    def reset(self) -> None:
+        """Forget everything that was stored or is on its way; may come at any time, often (P10)."""
+        for end in self._stores.ending:
+            self._ledger.tier.finished_request(end.state.context)
+        self._stores.ending.clear()
+        # A load that no worker has yet can only be given up; the others end as dead jobs.
+        for number, load in self._loads.planned.items():
+            self._ledger.jobs.live.pop(number, None)
+            self._loads.lose(load.request_id)
+        self._loads.planned.clear()
+        self._ledger.reset()
+        for state in self.requests.values():
+            self._stores.restart(state)
