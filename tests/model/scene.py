@@ -119,6 +119,7 @@ class Scene:
         """Request 0, after giving its lease up, loads residency 1 into another lease."""
         self.free(R, Lease(1))
         self.ask(R)
+        self.look(R)
         self.hit(R, Residency(residency))
         self.answer(R, 0, 4, 8, 8)
         self.lease(R, Lease(lease))

@@ -565,12 +565,21 @@ class Contract:
         self.reading.discard(ANY, w, j, ANY)
 
     def ask(self, r: Request) -> None:
-        """[engine] The engine asks anew what can be loaded; earlier hits count no more."""
+        """[engine] The engine asks what can be loaded."""
         if not (r in self.alive):
             raise Broken("assume", "", "ask", 0, (r,))
         self.asking.add(r)
-        self.answered.discard(r, ANY)
         self.deferred.discard(r, ANY)
+
+    def look(self, r: Request) -> None:
+        """[scheduler] The first key of a lookup is looked up: what earlier lookups found counts no
+        more.
+
+        A lookup that asks the tier nothing leans on the last one that did.
+        """
+        if not (r in self.alive):
+            raise Broken("assume", "", "look", 0, (r,))
+        self.answered.discard(r, ANY)
 
     def await_key(self, r: Request, x: Residency) -> None:
         """[scheduler] A lookup finds a key that is still being stored, which it may wait for."""
@@ -1044,8 +1053,8 @@ class Contract:
         self.expected.add(l)
 
     def schedule_to(self, r: Request, end: int) -> None:
-        """[engine] The step that is being scheduled leaves a request's first ``end`` tokens
-        computed.
+        """[engine] A step being scheduled, or a load or fill that has ended, brings a request's
+        first ``end`` tokens.
         """
         if not (r in self.alive):
             raise Broken("assume", "", "schedule_to", 0, (r, end))

@@ -28,6 +28,7 @@ class JobReaders(LookupReaders):
         self.accepted: dict[Request, list[list[Residency]]] = {}
         self.loading: dict[Request, Job] = {}
         self.unfinished_loads: list[Job] = []
+        self.filled: dict[Request, int] = {}
         self.flushed: list[Job] = []
 
     # --- the tier ---
@@ -147,9 +148,18 @@ class JobReaders(LookupReaders):
             yield "judge_flush", (job,)
 
     def _received(self, event: ev.Received) -> Iterator[Move]:
-        job = self.loading.pop(self.world.request(event.req), None)
-        for p in self.pieces.get(job, []) if job is not None else []:
+        r = self.world.request(event.req)
+        job = self.loading.pop(r, None)
+        filled = self.filled.pop(r, None)
+        if filled is not None and r in self.world.reference.alive:
+            # What another connector wrote counts as computed once the engine is told.
+            yield "schedule_to", (r, filled)
+        if job is None:
+            return
+        for p in self.pieces.get(job, []):
             yield ("settle" if event.ok else "release"), (p,)
+        if event.ok and r in self.world.reference.alive:
+            yield "schedule_to", (r, self.boundary.get(r, 0))
 
     # --- workers ---
 

@@ -24,6 +24,7 @@ class LookupReaders:
         self.tier_is_told = False
         self.boundary: dict[Request, int] = {}
         self.uncertain: set[Request] = set()
+        self.unlooked: set[Request] = set()
         self.untaken: list[tuple[Request, int]] = []
 
     # --- lookups ---
@@ -32,12 +33,16 @@ class LookupReaders:
         r = self.world.request(event.req)
         self.world.asked_from[r] = event.computed
         self.uncertain.discard(r)
+        self.unlooked.add(r)
         yield "ask", (r,)
 
     def _probe(self, event: ev.Probe) -> Iterator[Move]:
         r = self.world.request(event.req)
         yield from self._tier_call(r)
         yield from self._use(r, event.key)
+        if r in self.unlooked:
+            self.unlooked.discard(r)
+            yield "look", (r,)
         match event.result:
             case "hit":
                 yield "hit", (r, self.world.residency(event.key))

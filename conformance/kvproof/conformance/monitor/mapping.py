@@ -229,6 +229,7 @@ class Mapping(JobReaders):
     def _filled(self, event: ev.Filled) -> Iterator[Move]:
         # Whoever writes right KV into a block changes it exactly as a forward does.
         r = self.world.request(event.req)
+        self.filled[r] = event.end
         filling = ev.Computing(event.req, event.start, event.end, [])
         yield from self._compute(event.rank, r, filling, self.world.tables.get(r, {}))
 

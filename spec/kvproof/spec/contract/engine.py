@@ -115,7 +115,9 @@ class EngineMoves(Views):
 
     @action(by="engine")
     def schedule_to(self, r: Expr[Request], end: Int) -> None:
-        """The step that is being scheduled leaves a request's first ``end`` tokens computed."""
+        """A step being scheduled, or a load or fill that has ended, brings a request's first
+        ``end`` tokens.
+        """
         assume(self.alive[r])
         self.computed_to.put(
             r, end, when=either(negate(self.computed_to.has(r)), self.computed_to[r] < end)

@@ -40,11 +40,19 @@ class JobMoves(Views):
 
     @action(by="engine")
     def ask(self, r: Expr[Request]) -> None:
-        """The engine asks anew what can be loaded; earlier hits count no more."""
+        """The engine asks what can be loaded."""
         assume(self.alive[r])
         self.asking.add(r)
-        self.answered.discard(r, ANY)
         self.deferred.discard(r, ANY)
+
+    @action(by="scheduler")
+    def look(self, r: Expr[Request]) -> None:
+        """The first key of a lookup is looked up: what earlier lookups found counts no more.
+
+        A lookup that asks the tier nothing leans on the last one that did.
+        """
+        assume(self.alive[r])
+        self.answered.discard(r, ANY)
 
     @action(by="scheduler")
     def await_key(self, r: Expr[Request], x: Expr[Residency]) -> None:
