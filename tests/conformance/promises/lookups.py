@@ -8,12 +8,18 @@ from tests.conformance.promises.table import Move, breaks, holds
 from tests.model.scene import OTHER, R, Scene
 
 
+@breaks("A-look")
+def a_key_is_looked_up_for_nobody(s: Scene) -> Move:
+    return s.look, R
+
+
 @breaks("S5")
 def an_answer_of_an_earlier_lookup_is_loaded(s: Scene) -> Move:
     s.stored()
     s.ask(R)
     s.hit(R, Residency(1))
     s.ask(R)
+    s.look(R)
     s.answer(R, 0, 4, 8, 8)
     s.open_load(Job(101))
     return s.pin, Job(101), Residency(1)
@@ -96,6 +102,16 @@ def a_pin_is_left(s: Scene) -> Move:
 @breaks("P12")
 def the_scheduler_keeps_something(s: Scene) -> Move:
     return s.drained, 1
+
+
+@holds
+def a_lookup_that_asks_the_tier_nothing_leans_on_the_last_one(s: Scene) -> None:
+    s.stored()
+    looked_up(s)
+    s.ask(R)
+    s.answer(R, 0, 4, 8, 8)
+    s.open_load(Job(101))
+    s.pin(Job(101), Residency(1))
 
 
 @breaks("S6")
