@@ -132,7 +132,7 @@ def test_a_connector_and_a_spec_take_part_as_well(here: Path) -> None:
     for name in ("planted.py:MyConnector", "planted:MySpec"):
         campaign = check_scheduler(name, release="0.32.0", max_examples=3).campaign
         assert (campaign.target, campaign.examples) == (f"vllm:0.32.0+{name}", 3)
-        assert campaign.coverage.events["Ask"] > 0
+        assert campaign.coverage.events["Arrive"] > 0
 
 
 @pytest.mark.vllm
