@@ -28,7 +28,7 @@ class JobReaders(LookupReaders):
         self.accepted: dict[Request, list[list[Residency]]] = {}
         self.loading: dict[Request, Job] = {}
         self.unfinished_loads: list[Job] = []
-        self.brought: dict[Request, int] = {}
+        self.filled: dict[Request, int] = {}
         self.flushed: list[Job] = []
 
     # --- the tier ---
@@ -150,10 +150,10 @@ class JobReaders(LookupReaders):
     def _received(self, event: ev.Received) -> Iterator[Move]:
         r = self.world.request(event.req)
         job = self.loading.pop(r, None)
-        brought = self.brought.pop(r, None)
-        if event.ok and brought is not None and r in self.world.reference.alive:
-            # What was loaded, by whomever, counts as computed once the engine is told.
-            yield "schedule_to", (r, brought)
+        filled = self.filled.pop(r, None)
+        if filled is not None and r in self.world.reference.alive:
+            # What another connector wrote counts as computed once the engine is told.
+            yield "schedule_to", (r, filled)
         if job is None:
             return
         for p in self.pieces.get(job, []):

@@ -65,6 +65,10 @@ def refusal(setup: Setup, features: Features) -> str | None:
             any(group.draft for group in setup.groups) and setup.asynchronous,
             "draft groups need a synchronous engine: drafts scheduled ahead are not played",
         ),
+        (
+            any(group.draft for group in setup.groups) and setup.second_connector,
+            "draft groups go with no second connector: the core pads its full hits with drafts",
+        ),
         (setup.eviction not in ("lru", "arc"), f"unknown eviction policy: {setup.eviction}"),
         (
             setup.load_failure not in ("recompute", "fail"),
