@@ -185,6 +185,24 @@ def test_e2_what_left_the_tier_is_not_asked_for() -> None:
     assert [id for id, _, _ in s.missed()] == ["E3"]
 
 
+def test_e2_after_a_failed_copy_nothing_is_asked_for() -> None:
+    s = windowed([(0, 0), (0, 1), (1, 1)])
+    s.arrive("c#0", tokens(50, 4))
+    s.lease("c#0", 0, 5)
+    s.lease("c#0", 0, 6, 1)
+    s.run(("c#0", 0, 4, [999]))
+    keys = [s.key("c#0", 0), s.key("c#0", 0, 1)]
+    s.accept("c#0", (keys[0], 3), (keys[1], 4))
+    s.issue(2, "store", "c#0", (0, 5, 3, 0), (1, 6, 4, 0))
+    s.idle()
+    s.submit(2)
+    s.done(2, ok=False)
+    s.report(2, ok=False)
+    s.question("b#0")
+    s.answer("b#0", 0)
+    assert [id for id, _, _ in s.missed()] == ["E3"]
+
+
 def chunk_with_a_gap(answered: int) -> Tale:
     """A chunk of two blocks of which a store brought one: its key is there, and serves nobody."""
     s = Tale(blocks_per_chunk=2)
@@ -221,4 +239,142 @@ def test_e4_a_request_that_diverges_is_no_repeat() -> None:
     s.arrive("b#0", [*tokens(0, 4), *tokens(90, 8)])
     s.question("b#0")
     s.answer("b#0", 4)
+    assert s.missed() == []
+
+
+# --- what a lookup cannot be blamed for ---
+
+
+def test_e1_a_boundary_that_needs_nothing_of_the_tier_is_no_hit() -> None:
+    s = Tale(groups=(ev.GroupGeometry("window", 4, 1),))
+    s.arrive("a#0", tokens(0, 12))
+    s.question("a#0")
+    s.answer("a#0", 0)
+    assert s.missed() == []
+
+
+def test_e1_a_state_inside_a_chunk_has_no_key() -> None:
+    s = Tale(groups=(RECURRENT,), blocks_per_chunk=2)
+    s.arrive("a#0", tokens(0, 16))
+    for n in range(4):
+        s.lease("a#0", n, n + 1)
+        s.run(("a#0", 4 * n, 4 * n + 4, [999] if n == 3 else []))
+    keys = [s.key("a#0", 1), s.key("a#0", 3)]
+    s.accept("a#0", (keys[0], 0), (keys[1], 1))
+    s.issue(1, "store", "a#0", (0, 1, 0, 0), (0, 2, 0, 1), (0, 3, 1, 0), (0, 4, 1, 1))
+    s.idle()
+    s.carry_out(1, *keys)
+    s.arrive("b#0", tokens(0, 16))
+    s.question("b#0")
+    s.answer("b#0", 8)
+    assert s.missed() == []
+
+
+@pytest.mark.parametrize("asynchronous", [True, False])
+def test_e1_the_workers_may_know_more_than_the_scheduler(asynchronous: bool) -> None:
+    """A request of eight tokens that the scheduler knows, with a ninth on its way, is put back."""
+    s = Tale(options={"asynchronous": asynchronous})
+    s.stored("a#0", tokens(0, 8))
+    s.arrive("b#0", tokens(0, 7))
+    s.lease("b#0", 0, 5)
+    s.lease("b#0", 1, 6)
+    s.run(("b#0", 0, 7, [7]))
+    s.run(("b#0", 7, 8, [70]))
+    s.emit(ev.Preempt(s.step, S, "b#0"))
+    s.free("b#0", 5, 6, why="preempt")
+    s.question("b#0")
+    s.answer("b#0", 7)
+    found = [("E1", s.last(), {"r": "b#0", "reached": "7", "greatest": "8"})]
+    assert s.missed() == ([] if asynchronous else found)
+
+
+def test_e1_what_failed_to_load_is_not_tried_again() -> None:
+    s = Tale()
+    (key,) = s.stored("a#0", tokens(0, 4))
+    s.arrive("b#0", tokens(0, 9))
+    s.ask("b#0", key)
+    s.lease("b#0", 0, 2)
+    s.emit(ev.Allocated(s.step, S, "b#0", 4))
+    s.prepare_load("b#0", key)
+    s.issue(7, "load", "b#0", (0, 2, 0, 0))
+    s.idle()
+    s.submit(7)
+    s.done(7, ok=False)
+    s.report(7, ok=False)
+    s.complete_load(key)
+    s.received("b#0", ok=False)
+    s.free("b#0", 2, why="other")
+    blocks = s.compute_prompt("c#0", tokens(50, 4), first_block=3)
+    keys = s.offer(8, "c#0", blocks, first_slot=1)
+    s.idle()
+    s.carry_out(8, *keys)
+    s.question("b#0")
+    s.answer("b#0", 0)
+    assert s.missed() == []
+
+
+def test_e2_a_request_that_was_cut_short_promises_nothing() -> None:
+    s = Tale(groups=(FULL, WINDOW))
+    s.arrive("a#0", tokens(0, 8))
+    for group in (0, 1):
+        for chunk in (0, 1):
+            s.lease("a#0", chunk, 1 + 2 * group + chunk, group)
+    s.run(("a#0", 0, 8, [999]))
+    s.emit(ev.Finish(s.step, S, "a#0", "aborted"))
+    s.free("a#0", 1, 2, 3, 4)
+    s.idle()
+    s.arrive("b#0", tokens(0, 12))
+    s.question("b#0")
+    s.answer("b#0", 0)
+    assert {id for id, _, _ in s.missed()} == {"E3"}
+
+
+def test_e2_what_a_request_never_had_it_need_not_leave() -> None:
+    """The prompt was computed in one step; the engine had no block for the window's start."""
+    s = Tale(groups=(FULL, WINDOW))
+    s.arrive("a#0", tokens(0, 8))
+    s.lease("a#0", 0, 1)
+    s.lease("a#0", 1, 2)
+    s.lease("a#0", 1, 4, 1)
+    s.run(("a#0", 0, 8, [999]))
+    keys = [s.key("a#0", 0), s.key("a#0", 1), s.key("a#0", 1, 1)]
+    s.accept("a#0", *((key, slot) for slot, key in enumerate(keys)))
+    s.issue(1, "store", "a#0", (0, 1, 0, 0), (0, 2, 1, 0), (1, 4, 2, 0))
+    s.idle()
+    s.carry_out(1, *keys)
+    s.end("a#0", 1, 2, 4)
+    s.arrive("b#0", tokens(0, 12))
+    s.question("b#0")
+    s.answer("b#0", 0)
+    assert s.missed() == []
+
+
+def test_e2_a_drafter_needs_one_chunk_more() -> None:
+    s = Tale(groups=(ev.GroupGeometry("full", 4, draft=True),))
+    blocks = s.compute_prompt("a#0", tokens(0, 16), first_block=1)
+    keys = s.offer(1, "a#0", blocks[:2])
+    s.idle()
+    s.carry_out(1, *keys)
+    s.end("a#0", *blocks)
+    s.arrive("b#0", tokens(0, 17))
+    s.question("b#0")
+    s.answer("b#0", 4)
+    never = {"r": "a#0", "k": s.show("a#0", 2), "chances": "2", "offers": "0"}
+    needed = {"r": "b#0", "k": s.show("a#0", 2), "boundary": "8", "offers": "0"}
+    assert [(id, facts) for id, _, facts in s.missed()] == [("E3", never), ("E2", needed)]
+
+
+def test_e4_what_failed_to_be_stored_is_not_asked_for() -> None:
+    s = Tale()
+    blocks = s.compute_prompt("a#0", tokens(0, 8), first_block=1)
+    keys = s.offer(1, "a#0", blocks)
+    s.idle()
+    s.submit(1)
+    s.done(1, ok=False)
+    s.report(1, ok=False)
+    s.complete_store(*keys, ok=False)
+    s.end("a#0", *blocks)
+    s.arrive("b#0", tokens(0, 12))
+    s.question("b#0")
+    s.answer("b#0", 0)
     assert s.missed() == []

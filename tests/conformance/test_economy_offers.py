@@ -203,6 +203,46 @@ def test_e3_an_inner_window_block_serves_no_aligned_boundary() -> None:
     assert s.missed() == []
 
 
+def test_e3_a_state_that_no_step_ended_with_does_not_exist() -> None:
+    s = Tale(groups=(RECURRENT,))
+    s.arrive("a#0", tokens(0, 9))
+    for n in range(3):
+        s.lease("a#0", n, n + 1)
+    s.run(("a#0", 0, 9, [999]))
+    s.end("a#0", 1, 2, 3)
+    assert s.missed() == []
+
+
+def test_e3_a_drafters_last_chunk_may_yet_change() -> None:
+    s = Tale(groups=(ev.GroupGeometry("full", 4, draft=True),))
+    blocks = s.compute_prompt("a#0", tokens(0, 8), first_block=1)
+    s.offer(1, "a#0", blocks[:1])
+    s.end("a#0", *blocks)
+    assert s.missed() == []
+
+
+@pytest.mark.parametrize("asynchronous", [True, False])
+def test_e3_a_step_under_way_counts_for_nothing(asynchronous: bool) -> None:
+    """Three tokens were prompted and one was sampled, and a step that computes it was executed."""
+    s = Tale(options={"asynchronous": asynchronous})
+    s.arrive("a#0", tokens(0, 3))
+    s.lease("a#0", 0, 1)
+    s.run(("a#0", 0, 3, [10]))
+    s.run(("a#0", 3, 4, [11]))
+    s.end("a#0", 1)
+    found = [("E3", s.last() - 1, never_offered(s.show("a#0", 0), 2))]
+    assert s.missed() == ([] if asynchronous else found)
+
+
+def test_e3_a_reset_takes_back_what_an_ended_request_owed() -> None:
+    s = Tale()
+    blocks = s.compute_prompt("a#0", tokens(0, 8), first_block=1)
+    s.finish("a#0", *blocks)
+    s.reset()
+    s.idle()
+    assert s.missed() == []
+
+
 # --- E6 ---
 
 
@@ -229,6 +269,16 @@ def test_e6_a_refused_offer_is_repeated_though_nothing_has_changed() -> None:
 @pytest.mark.parametrize("between", ["an eviction", "a reset", "less is asked for"])
 def test_e6_a_refused_offer_is_repeated_when_it_may_be_taken(between: str) -> None:
     assert refused_and_offered_again(between).missed() == []
+
+
+def test_e6_a_reset_makes_room_for_a_request_that_has_ended_too() -> None:
+    s = Tale()
+    blocks = s.compute_prompt("a#0", tokens(0, 4), first_block=1)
+    s.finish("a#0", *blocks)
+    s.refuse("a#0", s.key("a#0", 0))
+    s.reset()
+    s.refuse("a#0", s.key("a#0", 0))
+    assert s.missed() == []
 
 
 def test_e6_a_key_is_offered_twice() -> None:
@@ -261,11 +311,14 @@ def test_e6_a_request_that_starts_again_offers_again() -> None:
 # --- E8 ---
 
 
-def the_same_twice(second: list[int], cut: int) -> Tale:
+def the_same_twice(
+    second: list[int], cut: int, has: tuple[int, ...] = (0, 1), on_gpu: int = 0
+) -> Tale:
     """Two requests of eight tokens, one after the other; the second one in two steps.
 
-    The first offers everything, the second those blocks of the window that are named. Only the last
-    one of them serves a boundary, so that E3 owes no other.
+    The first offers everything, the second those blocks of the window that are named, of those that
+    it ``has``; it found ``on_gpu`` tokens on the GPU. Only the last block of the window serves a
+    boundary, so that E3 owes no other.
     """
     s = Tale(groups=(ev.GroupGeometry("full", 8), ev.GroupGeometry("window", 4, 4)))
     prompt = 8
@@ -275,12 +328,15 @@ def the_same_twice(second: list[int], cut: int) -> Tale:
     ):
         s.arrive(req, tokens(0, prompt))
         s.lease(req, 0, first)
-        s.lease(req, 0, first + 1, 1)
-        s.lease(req, 1, first + 2, 1)
+        for chunk in has if req == "b#0" else (0, 1):
+            s.lease(req, chunk, first + 1 + chunk, 1)
+        if req == "b#0" and on_gpu:
+            s.question(req, on_gpu)
+            s.answer(req, 0)
         for start, end in pairwise(steps):
             s.run((req, start, end, [999] if end == prompt else []))
         s.decline(req, s.key(req, 1), *(s.key(req, chunk, 1) for chunk in chunks))
-        s.end(req, first, first + 1, first + 2)
+        s.end(req, first, *(first + 1 + n for n in (has if req == "b#0" else (0, 1))))
     return s
 
 
@@ -292,3 +348,11 @@ def test_e8_what_is_left_depends_on_how_the_prefill_was_cut() -> None:
 
 def test_e8_the_same_is_left_however_the_prefill_was_cut() -> None:
     assert the_same_twice([0, 1], cut=5).missed() == []
+
+
+def test_e8_what_a_request_never_had_it_cannot_leave() -> None:
+    assert the_same_twice([1], cut=7, has=(1,)).missed() == []
+
+
+def test_e8_requests_that_found_something_else_are_not_the_same() -> None:
+    assert the_same_twice([1], cut=5, on_gpu=4).missed() == []

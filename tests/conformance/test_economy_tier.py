@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kvproof.conformance.trace import events as ev
+from kvproof.conformance.trace.events import SCHEDULER_RANK as S
 from kvproof.conformance.trace.events import GroupGeometry
 from tests.conformance.economy_story import Tale
 from tests.conformance.story import FULL, WINDOW, tokens
@@ -47,6 +49,15 @@ def test_e5_what_is_told_is_there(grouped: bool) -> None:
 def test_e5_what_a_reset_forgot_is_told(what: str) -> None:
     s = at_rest(("stored", ["it"]), (what, ["it"] if what == "removed" else []), reset=True)
     assert s.missed() == []
+
+
+def test_e5_the_key_that_is_told_wrongly_is_shown() -> None:
+    s = Tale()
+    first, last = sorted(s.stored("a#0", tokens(0, 8)))
+    s.told(("stored", [first]))
+    s.end("a#0", 1, 2)
+    s.drained()
+    assert s.missed() == [("E5", s.last(), {"k": f"key {last}", "said": "0", "there": "1"})]
 
 
 def test_e5_nothing_is_asked_of_a_run_without_events() -> None:
@@ -104,6 +115,83 @@ def test_e7_other_policies_have_other_orders() -> None:
     assert third_comes("newer", options={"eviction": "arc"}).missed() == []
 
 
+def two_requests(*order: str) -> Tale:
+    """ "a" and "b" each store a chunk; ``order`` says who begins ("a") and ends ("a.") when.
+
+    Then somebody else needs room, and it is the chunk of "b" that leaves.
+    """
+    s = Tale(num_slots=2)
+    number = {"a": 0, "b": 1, "d": 0}
+    for word in order:
+        name, req = word[0], f"{word[0]}#0"
+        block = 1 + "abd".index(name)
+        if word.endswith("."):
+            s.end(req, block)
+        elif name == "d":
+            s.compute_prompt(req, tokens(0, 4), block)
+            s.decline(req, s.key(req, 0))
+        else:
+            s.compute_prompt(req, tokens(50 * number[name], 4), block)
+            keys = s.offer(1 + number[name], req, [block], first_slot=number[name])
+            s.idle()
+            s.carry_out(1 + number[name], *keys)
+    s.compute_prompt("c#0", tokens(70, 4), first_block=8)
+    s.accept("c#0", (s.key("c#0", 0), 1), evicted=(s.key("b#0", 0),))
+    return s
+
+
+@pytest.mark.parametrize(
+    ("order", "found"),
+    [
+        (["a", "a.", "b", "b."], ["E7"]),
+        # They ran at the same time: neither is older.
+        (["a", "b", "a.", "b."], []),
+        # "a" still runs, though another user of its chunk has ended.
+        (["a", "d", "d.", "b", "b."], []),
+        (["a", "d", "d.", "a.", "b", "b."], ["E7"]),
+    ],
+)
+def test_e7_a_key_is_old_when_all_its_users_have_ended(order: list[str], found: list[str]) -> None:
+    assert [id for id, _, _ in two_requests(*order).missed()] == found
+
+
+def test_e7_what_is_being_read_cannot_leave() -> None:
+    """Its reader was aborted, and the copy is still under way."""
+    s = Tale(num_slots=2)
+    s.left("a#0", tokens(0, 4))
+    key = s.key("a#0", 0)
+    s.arrive("d#0", tokens(0, 9))
+    s.ask("d#0", key)
+    s.lease("d#0", 0, 5)
+    s.prepare_load("d#0", key)
+    s.emit(ev.Finish(s.step, S, "d#0", "aborted"))
+    s.idle()
+    s.compute_prompt("b#0", tokens(50, 4), first_block=2)
+    newer = s.offer(2, "b#0", [2], first_slot=1)
+    s.idle()
+    s.carry_out(2, *newer)
+    s.end("b#0", 2)
+    s.compute_prompt("c#0", tokens(70, 4), first_block=8)
+    s.accept("c#0", (s.key("c#0", 0), 1), evicted=tuple(newer))
+    assert s.missed() == []
+
+
+def test_e7_what_an_earlier_request_still_uses_is_not_old() -> None:
+    """The oldest request of all offers a chunk that another one stored and left."""
+    s = Tale(num_slots=2)
+    s.compute_prompt("d#0", tokens(0, 4), first_block=5)
+    s.left("a#0", tokens(0, 4))
+    s.decline("d#0", s.key("d#0", 0))
+    s.compute_prompt("b#0", tokens(50, 4), first_block=2)
+    newer = s.offer(2, "b#0", [2], first_slot=1)
+    s.idle()
+    s.carry_out(2, *newer)
+    s.end("b#0", 2)
+    s.compute_prompt("c#0", tokens(70, 4), first_block=8)
+    s.accept("c#0", (s.key("c#0", 0), 1), evicted=tuple(newer))
+    assert s.missed() == []
+
+
 def prefix_loses(chunk: int, group: GroupGeometry = FULL) -> Tale:
     """A prefix of two chunks was stored by a request that ended; one of them leaves."""
     s = Tale(num_slots=2, groups=(group,))
@@ -131,3 +219,23 @@ def test_e7_the_tail_of_a_prefix_leaves_before_its_head() -> None:
 
 def test_e7_a_window_can_do_without_its_head() -> None:
     assert prefix_loses(0, WINDOW).missed() == []
+
+
+def test_e7_a_prefix_may_leave_as_a_whole() -> None:
+    s = Tale(num_slots=2)
+    keys = s.stored("a#0", tokens(0, 8))
+    s.end("a#0", 1, 2)
+    s.compute_prompt("c#0", tokens(70, 8), first_block=3)
+    s.accept("c#0", (s.key("c#0", 0), 0), (s.key("c#0", 1), 1), evicted=tuple(keys))
+    assert s.missed() == []
+
+
+def test_e7_a_tail_that_was_used_later_than_its_head_may_stay() -> None:
+    s = Tale(num_slots=2)
+    keys = s.stored("a#0", tokens(0, 8))
+    s.end("a#0", 1, 2)
+    s.compute_prompt("d#0", tokens(0, 8), first_block=5)
+    s.decline("d#0", keys[1])
+    s.compute_prompt("c#0", tokens(70, 4), first_block=3)
+    s.accept("c#0", (s.key("c#0", 0), 0), evicted=(keys[0],))
+    assert s.missed() == []

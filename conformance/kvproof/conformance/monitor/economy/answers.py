@@ -71,7 +71,8 @@ class Answers:
         alignment = self._geometry.alignment
         marks = self._world.marks[life.r]
         first = life.start[1] // alignment * alignment + alignment
-        last = life.horizon - self._extra
+        # A drafter needs one chunk more, and may yet have rewritten the last one.
+        last = life.horizon - 2 * self._extra
         for boundary in range(first, last + 1, alignment):
             if self._could_be_left(life, boundary):
                 self._computed[marks[boundary + self._extra]] = life

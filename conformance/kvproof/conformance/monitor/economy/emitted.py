@@ -44,10 +44,9 @@ class Emitted:
         if not self._seen:
             return
         there: Counter[str] = Counter()
-        for k, x in self._world.reference.where.items():
-            if x in self._world.reference.ready:
-                named = str(self._world.names.original("Key", k))
-                there[named if self._grouped else named.rpartition(":")[0]] += 1
+        for k in self._world.reference.where:
+            named = str(self._world.names.original("Key", k))
+            there[named if self._grouped else named.rpartition(":")[0]] += 1
         shown: dict[str, str] = {}
         for name in sorted({*there, *self._said}, key=lambda n: (there[n] == self._said[n], n)):
             shown.setdefault(name.partition(":")[2], name)

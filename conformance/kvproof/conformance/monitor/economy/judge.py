@@ -100,7 +100,6 @@ class Economy:
     def _complete_store(self, event: ev.CompleteStore) -> None:
         self._lives.room += 1
         if not event.ok:
-            self._lives.fail()
             self._recency.leave(event.keys)
 
     def _complete_load(self, event: ev.CompleteLoad) -> None:

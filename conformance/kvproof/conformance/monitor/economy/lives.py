@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field
 
 from kvproof.conformance.monitor.world import World
@@ -26,7 +26,7 @@ class Life:
         steady: nothing has cut it short, put it back or refused it, nor was anything forgotten.
         preempted: it was put back at least once.
         start: (asked from, computed from): what its first step found on the GPU and in the tier.
-        scheduled, forwarded: up to where steps were scheduled, and executed by the first worker.
+        forwards: (step, end) of the last two of its steps that the first worker executed.
         horizon: at its end, up to where its chunks may be stored and hold what they name.
         states: ends of its steps, where a recurrent group has a state.
         examined: per group, the chunks that have been looked at since it started (again).
@@ -48,8 +48,7 @@ class Life:
     steady: bool = True
     preempted: bool = False
     start: tuple[int, int] | None = None
-    scheduled: int = 0
-    forwarded: int = 0
+    forwards: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=2))
     horizon: int = 0
     states: set[int] = field(default_factory=set)
     examined: list[int] = field(init=False)
@@ -121,7 +120,7 @@ class Lives:
         if event.rank == 0:
             for computing in event.computing:
                 if (life := self.get(computing.req)) is not None:
-                    life.forwarded = computing.end
+                    life.forwards.append((event.step, computing.end))
 
     def preempt(self, event: ev.Preempt) -> None:
         """A life is put back."""

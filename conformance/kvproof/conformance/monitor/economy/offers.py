@@ -106,7 +106,6 @@ class Offers:
             if life is not None:
                 if life.start is None:
                     life.start = self._world.asked_from.get(life.r, 0), computing.start
-                life.scheduled = computing.end
                 life.states.add(computing.end)
                 self._examine(life, computing.end)
         yield from self.judge_ends()
@@ -116,9 +115,10 @@ class Offers:
         life = self._lives.get(event.req)
         if life is None:
             return
-        # The last token was sampled and never computed; a step under way may count for nothing.
-        computed = min(life.forwarded, len(self._world.marks[life.r]) - 2)
-        life.horizon = max(0, self._world.limits[life.r].to_store(computed))
+        # Scheduling ahead, a step is under way whose output will count for nothing.
+        under_way = 1 if self._world.header.options.get("asynchronous") else 0
+        ends = [end for step, end in life.forwards if step < event.step - under_way]
+        life.horizon = self._world.limits[life.r].to_store(ends[-1] if ends else 0)
         life.steady = life.steady and event.status in ENDS
         if event.status in ENDS or event.status == "aborted":
             could, chances = set(life.could), life.chances.copy()
