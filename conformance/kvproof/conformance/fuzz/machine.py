@@ -185,9 +185,12 @@ class EngineMachine(RuleBasedStateMachine):
                 self.take(name, Step("none"))
                 self.take(name, ResetCache(True, self.may_preempt and who % 2 == 1))
             case "hold_copies":
-                # Stores are refused meanwhile, while windows slide.
-                for _ in range(8 + who % 8):
+                # Windows slide while stores are refused; then there is room again.
+                if not self.running.live:
+                    self.add_pair(who, who // 5, who // 25, who)
+                for _ in range(4 + who % 12):
                     self.take(name, Step("none"))
+                self.take(name, Step("all"))
             case "run_out":
                 # The last stores are planned in a step without a forward.
                 for _ in range(RUN_OUT):

@@ -43,8 +43,6 @@ OPTIONS = ("max_load", "max_offload", "skip_reading", "stop_after", "session")
 
 PROMPT_VOCABULARY = 13
 
-BLOCK_BYTES = 4096
-
 
 class Prompts(msgspec.Struct, frozen=True):
     """A family of overlapping prompts: all start alike, and branch off at ``branches``.
@@ -88,8 +86,8 @@ def _token(position: int, branch: int) -> int:
 
 _SHAPES = (
     *("full",) * 4,
-    *("window",) * 12,
-    *("recurrent",) * 4,
+    *("window",) * 16,
+    *("recurrent",) * 5,
     *("chunked", "uneven", "draft"),
 )
 
@@ -195,9 +193,8 @@ def plans(draw: st.DrawFn, supports: Callable[[Setup], str | None]) -> Plan:
         prefix_caching=draw(st.sampled_from((True, True, True, False))),
         retention_interval=None,
         kv_role=draw(st.sampled_from(("kv_both", "kv_both", "kv_producer"))),
-        store_threshold=draw(st.sampled_from((*(0,) * 9, 2))),
+        store_threshold=draw(st.sampled_from((*(0,) * 14, 2))),
         eviction=draw(st.sampled_from((*("lru",) * 4, "arc"))),
-        sync_load_bytes=draw(st.sampled_from((0, 0, 4 * BLOCK_BYTES, 1 << 30))),
         load_failure=draw(st.sampled_from(("recompute", "recompute", "fail"))),
         second_connector=draw(st.sampled_from((*(False,) * 7, True))),
     )
@@ -247,7 +244,6 @@ def option_sets() -> st.SearchStrategy[tuple[str, ...]]:
 
 _PLAINER: Sequence[tuple[str, object]] = (
     ("second_connector", False),
-    ("sync_load_bytes", 0),
     ("retention_interval", None),
     ("prompt_only", False),
     ("blocks_per_chunk", 1),
