@@ -374,3 +374,20 @@ def test_p16_the_answer_may_change_with_the_tier() -> None:
     s.accept("a#0", (s.key("a#0", 0, group=0), 7), evicted=(keys[0],))
     s.ask("b#0")
     assert s.verdict() is None
+
+
+@pytest.mark.parametrize("looks", [False, True])
+def test_s5_a_lookup_that_asks_the_tier_nothing_leans_on_the_last_one(looks: bool) -> None:
+    s = Story()
+    keys = s.stored("a#0", tokens(0, 8))
+    s.finish("a#0", 1, 2)
+    s.arrive("b#0", tokens(0, 9))
+    s.ask("b#0", *keys)
+    s.question("b#0")
+    if looks:
+        s.probe("b#0", keys[0], "hit")
+    s.answer("b#0", 8)
+    for position in range(2):
+        s.lease("b#0", position, 3 + position)
+    s.prepare_load("b#0", *keys)
+    assert s.verdict() == (("S5", s.last()) if looks else None)
