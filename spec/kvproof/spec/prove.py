@@ -134,11 +134,13 @@ def prove_all(
             take(_prove_chunk(generated, chunk, timeout_ms))
     else:
         pool = ProcessPoolExecutor(jobs, initializer=_leave_interrupts_to_the_parent)
+        done = False
         try:
             tasks = [pool.submit(_prove_chunk, generated, c, timeout_ms) for c in chunks]
             for task in as_completed(tasks):
                 take(task.result())
+            done = True
         finally:
-            # After an interrupt nobody wants what is still queued.
-            pool.shutdown(wait=False, cancel_futures=True)
+            # After an interrupt nobody wants what is still queued, nor to wait for it.
+            pool.shutdown(wait=done, cancel_futures=True)
     return [results[o.name] for o in _all(generated)]
