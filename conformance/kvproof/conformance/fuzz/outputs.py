@@ -29,6 +29,8 @@ from kvproof.conformance.trace import codec
 TEMPLATE = Path(__file__).parent / "templates" / "standalone.py.template"
 _GIVEN = TEMPLATE.with_name("given.py.template")
 """What the stand-alone file has on top when somebody else's class takes part."""
+_SECOND = TEMPLATE.with_name("second.py.template")
+"""The same when another connector is composed with the offloading one."""
 
 
 def write(
@@ -90,7 +92,7 @@ def standalone(history: History, finding: Finding) -> str:
     fill = {
         "TITLE": title if title.endswith((".", "!", "?")) else title + ".",
         "TARGET": history.target + (f" (at {where})" if where else ""),
-        "SUBSTITUTE": _substitute(history.target),
+        "SUBSTITUTE": _substitute(history),
         "SETUP": pprint.pformat(setup, sort_dicts=False, width=96),
         "MOVES": f"[\n{calls}]",
         "NAME": name_of(history, finding).replace("-", "_").replace(".", "_"),
@@ -101,12 +103,16 @@ def standalone(history: History, finding: Finding) -> str:
     return text
 
 
-def _substitute(target: str) -> str:
-    """The lines that put the target's class in place of the release's own; none without one."""
-    found = names.NAME.fullmatch(target)
-    if found is None or found["given"] is None:
-        return ""
-    return _GIVEN.read_text(encoding="utf-8").replace("@@GIVEN@@", repr(found["given"]))
+def _substitute(history: History) -> str:
+    """The classes beside the release's own that take part: somebody else's, a second connector."""
+    lines = ""
+    found = names.NAME.fullmatch(history.target)
+    if found is not None and found["given"] is not None:
+        given = _GIVEN.read_text(encoding="utf-8")
+        lines += given.replace("@@GIVEN@@", repr(found["given"]))
+    if history.setup.second_connector:
+        lines += _SECOND.read_text(encoding="utf-8")
+    return lines
 
 
 def _call(move: Move) -> tuple[object, ...]:
