@@ -121,6 +121,10 @@ def _tier(event: ev.AnyEvent) -> str:
             return f"is told: {req} {phase}"
         case ev.TierReset():
             return "is emptied"
+        case ev.KvEvents(changes=changes):
+            return f"tells of {_n(sum(len(c.keys) for c in changes), 'key')}: " + ", ".join(
+                sorted({change.what for change in changes})
+            )
         case _:
             return str(type(event).__struct_config__.tag)
 
