@@ -122,9 +122,9 @@ def _tier(event: ev.AnyEvent) -> str:
         case ev.TierReset():
             return "is emptied"
         case ev.KvEvents(changes=changes):
-            return f"tells of {_n(sum(len(c.keys) for c in changes), 'key')}: " + ", ".join(
-                sorted({change.what for change in changes})
-            )
+            what = sorted({change.what for change in changes})
+            keys = [key for change in changes for key in change.keys]
+            return f"tells of {_n(keys, 'key')}: {_list(what)}"
         case _:
             return str(type(event).__struct_config__.tag)
 
