@@ -8,6 +8,8 @@ from hypothesis import given, settings
 
 from kvproof.conformance.engines.base import GroupSetup, Setup
 from kvproof.conformance.fuzz.strategies import (
+    FAILS,
+    OPTIONS,
     Plan,
     Prompts,
     blocks_for,
@@ -43,6 +45,64 @@ def test_the_pool_holds_the_longest_request(plan: Plan) -> None:
     assert plan.setup.num_gpu_blocks >= blocks_for(plan.setup, longest)
     assert plan.setup.num_gpu_blocks <= blocks_for(plan.setup, longest) + 16
     assert plan.finishes and plan.disturbances
+
+
+def test_only_the_option_that_is_refused_falls() -> None:
+    asked = msgspec.structs.replace(
+        ONE_GROUP, prompt_only=True, asynchronous=True, eviction="arc", blocks_per_chunk=2
+    )
+    granted = supported(asked, lambda setup: "not ahead" if setup.asynchronous else None)
+    assert granted == msgspec.structs.replace(asked, asynchronous=False)
+
+
+def test_options_fall_one_by_one_until_no_objection_is_left() -> None:
+    groups = (
+        GroupSetup("full", 4, draft=True),
+        GroupSetup("chunked", 4, 8),
+        GroupSetup("recurrent", 4),
+    )
+    asked = msgspec.structs.replace(ONE_GROUP, groups=groups, prompt_only=True, asynchronous=True)
+
+    def objection(setup: Setup) -> str | None:
+        kinds = {group.kind for group in setup.groups}
+        reasons = [
+            ("recurrent" in kinds, "recurrent"),
+            ("chunked" in kinds, "chunked"),
+            (any(group.draft for group in setup.groups), "draft"),
+            (setup.prompt_only, "prompt only"),
+        ]
+        return next((reason for applies, reason in reasons if applies), None)
+
+    granted = supported(asked, objection)
+    assert granted.groups == (GroupSetup("full", 4), GroupSetup("window", 4, 8))
+    assert (granted.prompt_only, granted.asynchronous) == (False, True)
+
+
+def test_every_kind_of_setup_and_every_wish_is_drawn() -> None:
+    drawn: list[Plan] = []
+
+    @given(plans(lambda setup: None))
+    @settings(max_examples=500)
+    def draw(plan: Plan) -> None:
+        drawn.append(plan)
+
+    draw()
+    setups = [plan.setup for plan in drawn]
+    kinds = {group.kind for setup in setups for group in setup.groups}
+    assert kinds == {"full", "window", "chunked", "recurrent"}
+    assert any(group.draft for setup in setups for group in setup.groups)
+    assert any(
+        max(sizes) % min(sizes)
+        for setup in setups
+        if (sizes := {group.tokens_per_block for group in setup.groups})
+    )
+    assert {setup.eviction for setup in setups} == {"lru", "arc"}
+    assert {setup.store_threshold for setup in setups} == {0, 2}
+    assert {setup.load_failure for setup in setups} == {"recompute", "fail"}
+    assert {None, 0} < {setup.retention_interval for setup in setups}
+    assert {option for plan in drawn for option in plan.options} == set(OPTIONS)
+    assert {fail for plan in drawn for fail in plan.fails} == set(FAILS)
+    assert all(0 in plan.caps for plan in drawn)
 
 
 def test_prompts_of_one_family_share_their_head_up_to_the_branch() -> None:

@@ -144,7 +144,7 @@ def test_every_kind_of_event_comes_up(seen: dict[str, Any]) -> None:
         for tag in (seen["scripted"][variant] or {"counts": {}})["counts"]
     }
     tags = {kind.__struct_config__.tag for kind in ev.Event.__subclasses__()}
-    expected = {"raised", "stalled", "copy_block"}
+    expected = {"raised", "stalled", "copy_block", "extended", "filled", "reset_refused"}
     if seen["release"] == "0.21.0":
         expected |= {"reset", "tier_reset"}
     if seen["release"] in WITHOUT_RECURRENT:
