@@ -21,8 +21,8 @@ try:
     import vllm
     import vllm.v1.core.sched.scheduler
     import vllm.distributed.kv_transfer.kv_connector.v1.offloading_connector
-    # Earlier connectors number no transfer jobs: their workers report whole requests.
-    import vllm.v1.kv_offload.base
+    # Earlier connectors are one file, and keep to one group from end to end.
+    import vllm.distributed.kv_transfer.kv_connector.v1.offloading.scheduler
     verdict = {"version": vllm.__version__, "file": vllm.__file__}
 except BaseException as error:
     verdict = {"error": f"{type(error).__name__}: {error}"}

@@ -8,6 +8,7 @@ from typing import Any
 from kvproof.conformance.engines.vllm import decode
 from kvproof.conformance.engines.vllm.blocks import BlockTap
 from kvproof.conformance.engines.vllm.features import Features
+from kvproof.conformance.engines.vllm.jobs import Jobs
 from kvproof.conformance.engines.vllm.recorder import Recorder
 from kvproof.conformance.engines.vllm.tier import TierTap
 from kvproof.conformance.trace.events import (
@@ -47,12 +48,15 @@ class ConnectorTap:
         connector: Any,
         blocks_per_chunk: int,
         plan: Plan,
+        jobs: Jobs,
     ) -> None:
         self._recorder = recorder
         self._blocks = blocks
         self._tier = tier
         self._blocks_per_chunk = blocks_per_chunk
         self._plan = plan
+        self._jobs = jobs
+        self._tables = connector.connector_scheduler
         self.reports: list[Report] = []
         self.copies: list[tuple[int, int]] = []
         self.computing: list[Computing] = []
@@ -81,10 +85,17 @@ class ConnectorTap:
             except Exception:
                 recorder.blame("get_num_new_matched_tokens", name)
                 raise
+            self._settle_context(request.request_id, name)
             recorder.emit(Answer(recorder.step, SCHEDULER_RANK, name, tokens, bool(asynchronous)))
             return tokens, asynchronous
 
         return get_num_new_matched_tokens
+
+    def _settle_context(self, identity: str, name: str) -> None:
+        """Know whose a request context is before the tier is given it."""
+        state = getattr(self._tables, "_req_status", {}).get(identity)
+        if state is not None and hasattr(state, "req_context"):
+            self._recorder.context(state.req_context, name)
 
     def _allocated(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         recorder = self._recorder
@@ -123,19 +134,16 @@ class ConnectorTap:
         return build_connector_meta
 
     def _issue(self, meta: Any) -> None:
-        recorder = self._recorder
-        for kind, jobs in (("load", meta.load_jobs), ("store", meta.store_jobs)):
-            for job, entry in jobs.items():
-                source, target = specs(entry)
-                blocks, slots = (source, target) if kind == "store" else (target, source)
-                owner = self._tier.owner.get(id(slots))
-                name = owner[1] if owner else recorder.of_id(entry.req_id)
-                pieces = job_pieces(blocks, slots, self._blocks_per_chunk)
-                recorder.emit(
-                    Issue(recorder.step, SCHEDULER_RANK, int(job), kind, name, pieces or [])
-                )
-        if meta.jobs_to_flush:
-            flushed = sorted(int(job) for job in meta.jobs_to_flush)
+        recorder, jobs = self._recorder, self._jobs
+        flushed = jobs.flushed(recorder.step, meta)
+        for job in jobs.planned(recorder.step, meta):
+            stores = job.kind == "store"
+            blocks, slots = (job.source, job.target) if stores else (job.target, job.source)
+            owner = self._tier.owner.get(id(slots))
+            name = owner[1] if owner else recorder.of_id(job.identity)
+            pieces = job_pieces(blocks, slots, self._blocks_per_chunk) or []
+            recorder.emit(Issue(recorder.step, SCHEDULER_RANK, job.number, job.kind, name, pieces))
+        if flushed:
             recorder.emit(Flush(recorder.step, SCHEDULER_RANK, flushed))
 
     def _update(self, inner: Callable[..., Any]) -> Callable[..., Any]:
@@ -194,14 +202,6 @@ def change(event: Any) -> KvChange:
     group = getattr(event, "group_idx", None)
     end = "" if group is None else f":{group}"
     return KvChange(what, [f"{bytes(found).hex()}{end}" for found in event.block_hashes])
-
-
-def specs(job: Any) -> tuple[Any, Any]:
-    """Source and destination of a transfer job, however this release holds them."""
-    if hasattr(job, "transfer_spec"):
-        source, target = job.transfer_spec
-        return source, target
-    return job.src_spec, job.dst_spec
 
 
 def job_pieces(blocks: Any, slots: Any, blocks_per_chunk: int) -> list[Any] | None:

@@ -27,6 +27,7 @@ from kvproof.conformance.engines.vllm.connector import ConnectorTap
 from kvproof.conformance.engines.vllm.features import Features
 from kvproof.conformance.engines.vllm.given import Given
 from kvproof.conformance.engines.vllm.header import header
+from kvproof.conformance.engines.vllm.jobs import jobs_of
 from kvproof.conformance.engines.vllm.recorder import Recorder
 from kvproof.conformance.engines.vllm.release import Release, place, structured_output
 from kvproof.conformance.engines.vllm.requests import tap_requests
@@ -64,6 +65,8 @@ class VllmEngine:
         if given is not None:
             given.configure(config.vllm_config.kv_transfer_config)
         self._given = given
+        if not features.hybrid:
+            config.vllm_config.scheduler_config.disable_hybrid_kv_cache_manager = True
         if setup.second_connector:
             second.compose(release, config.vllm_config.kv_transfer_config)
         self._release = release
@@ -103,6 +106,7 @@ class VllmEngine:
         ]
         self._blocks = BlockTap(self._recorder, self._scheduler.kv_cache_manager, recurrent)
         self._tier = TierTap(self._recorder, self._tables.manager, release.offload)
+        jobs = jobs_of(release)
         self._connector = ConnectorTap(
             self._recorder,
             self._blocks,
@@ -111,9 +115,10 @@ class VllmEngine:
             connector,
             setup.blocks_per_chunk,
             self._plan,
+            jobs,
         )
         self._workers = Workers(
-            release, features, config, setup.blocks_per_chunk, self._scheduler.connector, emit
+            release, features, config, setup.blocks_per_chunk, self._scheduler.connector, jobs, emit
         )
         self._clients = Clients(
             release, features, setup, self._recorder, self._scheduler, config.tokens_per_hash
@@ -225,7 +230,7 @@ class VllmEngine:
             return True
         if not self._features.drains_itself:
             for _ in range(IDLE_STEPS):
-                if getattr(self._tables, "_jobs", ()) and not self.crashed:
+                if self._copies_are_left() and not self.crashed:
                     self._turn(Step())
             if self.crashed:
                 return True
@@ -236,11 +241,18 @@ class VllmEngine:
         self._clients.close_sessions()
         return True
 
+    def _copies_are_left(self) -> bool:
+        """Whether the connector scheduler still waits for word of a copy."""
+        tables = ("_jobs", "_reqs_being_stored", "_reqs_being_loaded")
+        return any(getattr(self._tables, table, ()) for table in tables)
+
     def _residue(self) -> dict[str, int]:
         """Sizes of the connector scheduler's own tables, of those that it has."""
         tables = {
             "requests": "_req_status",
             "jobs": "_jobs",
+            "storing": "_reqs_being_stored",
+            "receiving": "_reqs_being_loaded",
             "fences": "_block_id_to_pending_jobs",
             "loading": self._features.loading_table,
         }

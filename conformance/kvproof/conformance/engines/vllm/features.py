@@ -23,6 +23,9 @@ class Features(msgspec.Struct, frozen=True):
     """What the importable release has.
 
     Attributes:
+        numbers_jobs: the connector numbers its transfer jobs and workers report the numbers; before
+            that a request is reported when it has ended and its stores are over.
+        hybrid: the connector takes several groups, and groups with windows or states.
         connector_reset: the connector forgets on ``reset_cache`` (before that: a reset reaches the
             GPU prefix cache alone).
         drains_itself: the connector asks for steps while its jobs are in flight.
@@ -56,6 +59,8 @@ class Features(msgspec.Struct, frozen=True):
         loading_table: the connector's attribute with the keys that are being loaded.
     """
 
+    numbers_jobs: bool
+    hybrid: bool
     connector_reset: bool
     drains_itself: bool
     finish_stores: bool
@@ -98,6 +103,8 @@ def detect(release: Release) -> Features:
     split = inspect.getsource(release.scheduler_class._mamba_block_aligned_split)
     submits = hasattr(offload, "OffloadingWorker")
     return Features(
+        numbers_jobs=release.numbers_jobs,
+        hybrid=issubclass(connector, release.supports_hma),
         connector_reset=connector.reset_cache is not release.connector_base.reset_cache,
         drains_itself="has_pending_push_work" in vars(connector),
         finish_stores="finished_req_ids" in scheduler_source,

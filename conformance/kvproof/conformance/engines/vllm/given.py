@@ -115,7 +115,7 @@ def _module(place: str) -> ModuleType:
 def _kind(release: Release, name: str, found: type[Any]) -> str:
     if issubclass(found, release.connector_base):
         return "connector"
-    if issubclass(found, release.offload.OffloadingSpec):
+    if issubclass(found, release.offloading_spec):
         return "spec"
     lacking = [call for call in _CALLS if not callable(getattr(found, call, None))]
     if lacking:

@@ -14,6 +14,7 @@ class Recorder:
     Attributes:
         emit: where events go.
         step: the current scheduling window.
+        latest: whom the connector or the tier was asked about last.
         fault: call and request of the innermost connector call that an exception passed through.
     """
 
@@ -28,6 +29,7 @@ class Recorder:
         self._contexts: dict[int, tuple[Any, str]] = {}
         self._hashed: dict[str, int] = {}
         self._asked = ""
+        self.latest = ""
 
     def born(self, request: Any) -> str:
         """Name a new incarnation: ``<id>#<life>``, lives counted from 0."""
@@ -50,17 +52,21 @@ class Recorder:
 
     def asked(self, name: str) -> None:
         """The connector is being asked about ``name``; contexts without an id belong to it."""
-        self._asked = name
+        self._asked = self.latest = name
 
     def of_context(self, context: Any) -> str:
         """Incarnation that a tier call's request context belongs to, settled at first sight."""
         known = self._contexts.get(id(context))
-        if known is not None:
-            return known[1]
-        identity = getattr(context, "req_id", None)
-        name = self._asked if identity is None else self._current.get(identity, identity)
-        self._contexts[id(context)] = (context, name)
-        return name
+        if known is None:
+            identity = getattr(context, "req_id", None)
+            name = self._asked if identity is None else self._current.get(identity, identity)
+            known = self._contexts[id(context)] = (context, name)
+        self.latest = known[1]
+        return known[1]
+
+    def context(self, context: Any, name: str) -> None:
+        """A request context belongs to ``name``, unless it was seen before."""
+        self._contexts.setdefault(id(context), (context, name))
 
     def hashes(self, request: Any) -> None:
         """Emit the block hashes of ``request`` that became known since last time."""

@@ -16,6 +16,10 @@ def refusal(setup: Setup, features: Features) -> str | None:
         (not setup.groups, "a setup needs at least one group"),
         (bool(unknown), f"unknown group kinds: {sorted(unknown)}"),
         (
+            not features.hybrid and (kinds != {"full"} or len(setup.groups) > 1),
+            "the connector of this release takes one group, of full attention",
+        ),
+        (
             "recurrent" in kinds and not features.recurrent,
             "the core of this release refuses external tokens for recurrent groups",
         ),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import importlib.util
 import inspect
 import traceback
 from collections.abc import Callable
@@ -71,11 +72,11 @@ class Release:
         self.aggregator: Any = module(
             "vllm.distributed.kv_transfer.kv_connector.utils"
         ).KVOutputAggregator
-        if not hasattr(module(f"{_OFFLOADING}.common"), "OffloadingWorkerMetadata"):
-            raise ImportError("its connector numbers no transfer jobs, its workers report requests")
-        self.offload = module("vllm.v1.kv_offload.base")
+        self.offload = _offload()
         self.offload_scheduler = module(f"{_OFFLOADING}.scheduler")
         self.offload_common = module(f"{_OFFLOADING}.common")
+        self.numbers_jobs = hasattr(self.offload_common, "OffloadingWorkerMetadata")
+        self.offloading_spec: Any = module("vllm.v1.kv_offload.cpu.spec").OffloadingSpec
         self.runner_mixin = module("vllm.v1.worker.kv_connector_model_runner_mixin")
         self.transfer_result: Any = _transfer_result(self.offload)
         self.hash_function: Callable[[Any], bytes] = self.hashing.sha256
@@ -87,6 +88,12 @@ def _version() -> str:
     if importable.folder() is None:
         raise UsageError("vllm is not importable: pip install vllm, or set PYTHONPATH to a release")
     return importable.version() or str(module("vllm").__version__).split("+")[0]
+
+
+def _offload() -> Any:
+    """The module with the offloading interfaces; earlier releases call it by another name."""
+    here = importlib.util.find_spec("vllm.v1.kv_offload.base") is not None
+    return module(f"vllm.v1.kv_offload.{'base' if here else 'abstract'}")
 
 
 def _transfer_result(offload: Any) -> Any:

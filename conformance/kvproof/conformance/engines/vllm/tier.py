@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -89,11 +90,11 @@ class TierTap:
     def _touch(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         recorder = self._recorder
 
-        def touch(keys: Iterable[bytes], context: Any) -> Any:
+        def touch(keys: Iterable[bytes], *context: Any) -> Any:
             keys = list(keys)
-            name = recorder.of_context(context)
+            name = recorder.of_context(*context) if context else recorder.latest
             recorder.emit(Touch(recorder.step, SCHEDULER_RANK, name, self._keys(keys)))
-            return inner(keys, context)
+            return inner(keys, *context)
 
         return touch
 
@@ -148,20 +149,25 @@ class TierTap:
     def _complete_load(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         recorder = self._recorder
 
-        def complete_load(keys: Iterable[bytes], context: Any) -> Any:
+        def complete_load(keys: Iterable[bytes], *context: Any) -> Any:
             recorder.emit(CompleteLoad(recorder.step, SCHEDULER_RANK, sorted(self._keys(keys))))
-            return inner(keys, context)
+            return inner(keys, *context)
 
         return complete_load
 
     def _complete_store(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         recorder = self._recorder
 
-        def complete_store(keys: Iterable[bytes], context: Any, success: bool = True) -> Any:
+        # Early managers take no context: then what follows the keys is the success.
+        takes_context = "req_context" in inspect.signature(inner).parameters
+
+        def complete_store(keys: Iterable[bytes], *rest: Any, **options: Any) -> Any:
+            said = rest[1:] if takes_context else rest
+            success = bool(said[0] if said else options.get("success", True))
             recorder.emit(
                 CompleteStore(recorder.step, SCHEDULER_RANK, sorted(self._keys(keys)), success)
             )
-            return inner(keys, context, success)
+            return inner(keys, *rest, **options)
 
         return complete_store
 

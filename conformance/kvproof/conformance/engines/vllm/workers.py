@@ -18,6 +18,7 @@ from kvproof.conformance.engines.vllm import second
 from kvproof.conformance.engines.vllm.configs import RunConfig
 from kvproof.conformance.engines.vllm.copier import RecordingCopier
 from kvproof.conformance.engines.vllm.features import Features, takes_failures
+from kvproof.conformance.engines.vllm.jobs import Jobs, own_copy
 from kvproof.conformance.engines.vllm.release import Release
 from kvproof.conformance.trace.events import (
     Computing,
@@ -25,6 +26,7 @@ from kvproof.conformance.trace.events import (
     Forward,
     Launch,
     Report,
+    Wait,
     Zero,
 )
 
@@ -61,11 +63,13 @@ class Workers:
         config: RunConfig,
         blocks_per_chunk: int,
         scheduler_connector: Any,
+        jobs: Jobs,
         emit: Emit,
     ) -> None:
         self._release = release
         self._vllm_config = config.vllm_config
         self._emit = emit
+        self._jobs = jobs
         self._mixin = release.runner_mixin.KVConnectorModelRunnerMixin
         self._current: Any = None
         self.connectors = []
@@ -112,13 +116,12 @@ class Workers:
             output = self._run(rank, batch, move)
             outputs.append(output)
             carried = output.kv_connector_output
-            meta = carried.kv_connector_worker_meta if carried else None
-            meta = second.offloading_part(meta)
-            if meta is not None:
-                reports += [
-                    Report(batch.step, rank, int(job), int(job) not in copier.failed)
-                    for job in meta.completed_jobs
-                ]
+            if carried is not None:
+                part = copy.copy(carried)
+                part.kv_connector_worker_meta = second.offloading_part(
+                    getattr(carried, "kv_connector_worker_meta", None)
+                )
+                reports += self._jobs.reports(batch.step, rank, part, copier.failed)
         if self._aggregator is None:
             return outputs[0], reports
         return self._aggregator.aggregate(outputs), reports
@@ -131,6 +134,8 @@ class Workers:
         output = _own_copy(batch.output)
         with self._as_current(connector):
             connector.handle_preemptions(output.kv_connector_metadata)
+            if told := self._jobs.told(step):
+                emit(Wait(step, rank, told))
             if batch.zeroed:
                 emit(Zero(step, rank, batch.zeroed))
             for source, target in batch.copies:
@@ -184,10 +189,6 @@ def _own_copy(output: Any) -> Any:
     """A worker's own scheduler output: workers change the metadata's tables, and share none."""
     output = copy.copy(output)
     whole = output.kv_connector_metadata
-    meta = copy.copy(second.offloading_part(whole))
-    meta.load_jobs = dict(meta.load_jobs)
-    meta.store_jobs = dict(meta.store_jobs)
-    if meta.jobs_to_flush is not None:
-        meta.jobs_to_flush = set(meta.jobs_to_flush)
+    meta = own_copy(second.offloading_part(whole))
     output.kv_connector_metadata = second.with_offloading_part(whole, meta)
     return output
