@@ -6,7 +6,7 @@ knows a release. A kind is a few words, from coarse to fine, each there only whe
     the group's kind        "full", "window", "chunked", "recurrent": whose block or key it is
     how the block went      "slid", "finished", "preempted", ...: the request gave the lease up, so
     "at the end"            the store was issued when its request had ended
-    "again"                 the same request had offered the key before, and was not refused
+    "again"                 its request had loaded the key, or offered it without refusal, before
     "gone"                  the key that is to be loaded has left the tier
     "filled"                another connector writes the block
     "across a reset"        it is about a lookup, of a request that arrived before a reset
@@ -35,7 +35,7 @@ class Circumstances:
     def __init__(self, world: World) -> None:
         self.world = world
         self._left: dict[tuple[Request, Lease], str] = {}
-        self._offered: Counter[tuple[Request, str]] = Counter()
+        self._passed: Counter[tuple[Request, str]] = Counter()
         self._arrived_in: dict[Request, int] = {}
 
     def see(self, event: ev.AnyEvent) -> None:
@@ -47,7 +47,9 @@ class Circumstances:
             case ev.Free(req=req, lease=lease, why=why):
                 self._left[world.request(req), world.lease(lease)] = _HOW.get(why, "let go")
             case ev.PrepareStore(req=req, keys=keys, refused=False):
-                self._offered.update((world.request(req), key) for key in keys)
+                self._passed.update((world.request(req), key) for key in keys)
+            case ev.PrepareLoad(req=req, keys=keys):
+                self._passed.update((world.request(req), key) for key in keys)
             case _:
                 pass
 
@@ -88,7 +90,7 @@ class Circumstances:
         if ended is not None and j in reference.job_step and ended <= reference.job_step[j]:
             yield "at the end"
         key = about.key
-        if key is not None and self._offered[r, key] > 1:
+        if key is not None and self._passed[r, key] > 1:
             yield "again"
 
     def _load(self, about: _About) -> Iterator[str]:
