@@ -86,6 +86,23 @@ def test_e3_what_was_hit_is_present_though_it_leaves() -> None:
     assert s.missed() == []
 
 
+def test_e3_a_chunk_that_was_hit_in_part_is_present() -> None:
+    """Seven of eight tokens are answered: the second chunk is in the tier, and leaves it then."""
+    s = Tale(num_slots=2)
+    keys = s.stored("a#0", tokens(0, 8))
+    s.end("a#0", 1, 2)
+    s.arrive("b#0", tokens(0, 8))
+    s.ask("b#0", *keys)
+    s.events.pop()
+    s.answer("b#0", 7)
+    s.displace(keys[1], slot=1)
+    s.lease("b#0", 0, 3)
+    s.lease("b#0", 1, 4)
+    s.run(("b#0", 0, 8, [999]))
+    s.end("b#0", 3, 4)
+    assert s.missed() == []
+
+
 @pytest.mark.parametrize("room", [True, False])
 def test_e3_a_refused_chunk_is_owed_once_there_is_room(room: bool) -> None:
     s = Tale()

@@ -35,7 +35,8 @@ class Life:
         chances: windows in which an open chunk could have been offered, since its last refusal.
         last_chance: the leases of chunks that had a chance only when it ended.
         offers: how often each chunk was offered and not refused, since the last reset.
-        present: chunks that were found in the tier.
+        found: chunks that lay in the tier when it was answered, up to what was answered.
+        present: those, and chunks that lay there when they could have been offered.
         fresh: offers since it started (again).
         refused: its last refused offer, and how often room had changed by then.
         refused_at: how often room had changed when a chunk was refused last.
@@ -57,6 +58,7 @@ class Life:
     chances: Counter[Chunk] = field(default_factory=Counter)
     last_chance: dict[Chunk, list[Lease]] = field(default_factory=dict)
     offers: Counter[Chunk] = field(default_factory=Counter)
+    found: set[Chunk] = field(default_factory=set)
     present: set[Chunk] = field(default_factory=set)
     fresh: Counter[Chunk] = field(default_factory=Counter)
     refused: tuple[frozenset[str], int] | None = None
@@ -77,6 +79,7 @@ class Life:
         """The tier forgets: nothing was offered."""
         self.start_again()
         self.offers.clear()
+        self.found.clear()
         self.present.clear()
         self.refused = None
         self.refused_at.clear()
@@ -137,7 +140,7 @@ class Lives:
             for group, sizes in enumerate(self._world.header.groups):
                 kept = event.kept // (sizes.tokens_per_block * size)
                 life.examined[group] = min(life.examined[group], kept)
-                for held in (life.open, life.could, life.present):
+                for held in (life.open, life.could, life.found, life.present):
                     held -= {c for c in held if c[0] == group and c[1] >= kept}
                 for counts in (life.chances, life.offers, life.fresh):
                     for chunk in [c for c in counts if c[0] == group and c[1] >= kept]:

@@ -71,16 +71,20 @@ class Offers:
             life.open.difference_update(chunks)
 
     def answer(self, event: ev.Answer) -> None:
-        """What was found, on the GPU or in the tier, and lies in the tier is present."""
+        """What was found, on the GPU or in the tier, and lies in the tier is present.
+
+        A load up to the middle of a chunk has found all of it.
+        """
         life = self._lives.get(event.req)
         if event.tokens is None or life is None:
             return
         reached = self._world.asked_from.get(life.r, 0) + event.tokens
         where = self._world.reference.where
         for group, sizes in enumerate(self._geometry.groups):
-            for number in range(reached // sizes.tokens_per_chunk):
+            for number in range(-(-reached // sizes.tokens_per_chunk)):
                 if self._key(life.r, (group, number)) in where:
-                    life.present.add((group, number))
+                    life.found.add((group, number))
+        life.present |= life.found
 
     def _chunk(self, key: str) -> Chunk | None:
         """The chunk that a key names; None for a partial one."""
@@ -227,7 +231,8 @@ class Offers:
         self._before[course] = life
         if before is None:
             return
-        for chunk in sorted(life.could & before.could):
+        # What a lookup found need not be offered, whether it was or not.
+        for chunk in sorted((life.could & before.could) - (life.found | before.found)):
             key = self._key(life.r, chunk)
             if key is not None and (chunk[1] + 1) * self._size(chunk) <= life.horizon:
                 left, left_before = int(chunk in life.offers), int(chunk in before.offers)
