@@ -76,6 +76,7 @@ class HostOffloadingWorker(OffloadingWorker):
 class HostOffloadingSpec(CPUOffloadingSpec):
     """vLLM's CPU tier, with a worker that copies within host memory."""
 
+    worker_class: type[HostOffloadingWorker] = HostOffloadingWorker
     _worker: OffloadingWorker | None
 
     def get_worker(self, kv_caches: CanonicalKVCaches) -> OffloadingWorker:
@@ -98,7 +99,7 @@ class HostOffloadingSpec(CPUOffloadingSpec):
                 for group in kv_caches.group_data_refs
             ]
             memory = HostMemory(regions, parts, self.num_chunks, self.blocks_per_chunk)
-            self._worker = HostOffloadingWorker(memory, self.blocks_per_chunk)
+            self._worker = self.worker_class(memory, self.blocks_per_chunk)
         return self._worker
 
 

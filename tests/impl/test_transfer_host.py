@@ -1,0 +1,187 @@
+"""Copies within host memory: exact bytes, padding, shared memory, failures, order."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pytest
+
+from kvproof.impl.transfer.host import HostCopier
+from kvproof.impl.transfer.memory import Bytes, HostMemory, Part
+from kvproof.impl.transfer.pieces import Pieces, pieces
+
+BLOCKS, PAGE, SLOTS, PER = 6, 8, 4, 2
+
+
+def cache(pages: int = PAGE) -> Bytes:
+    """A KV cache whose every byte is different: block * 16 + position, within pages of 16."""
+    whole = np.arange(BLOCKS * 16, dtype=np.int8).reshape(BLOCKS, 16)
+    return whole[:, :pages]
+
+
+def one_group(blocks: list[int], first: int, slots: list[int]) -> list[Pieces]:
+    return pieces(blocks, [len(blocks)], [first], slots, PER)
+
+
+def test_what_was_stored_is_loaded_into_other_blocks_byte_for_byte() -> None:
+    region = cache()
+    before = region.copy()
+    memory = HostMemory([region], [[Part(0, PAGE)]], SLOTS, PER)
+    assert memory.store(one_group([1, 2, 3], 1, [3, 0])) == 3 * PAGE
+    assert memory.chunks[0][3].tolist() == [[0] * PAGE, before[1].tolist()]
+    assert memory.chunks[0][0].tolist() == [before[2].tolist(), before[3].tolist()]
+    assert memory.load(one_group([5, 4], 2, [0])) == 2 * PAGE
+    assert region[[5, 4]].tolist() == before[[2, 3]].tolist()
+    assert region[:4].tolist() == before[:4].tolist()
+
+
+def test_a_region_with_gaps_between_its_pages_keeps_what_lies_in_the_gaps() -> None:
+    whole = np.arange(BLOCKS * 16, dtype=np.int8).reshape(BLOCKS, 16)
+    region, between = whole[:, :PAGE], whole[:, PAGE:].copy()
+    memory = HostMemory([region], [[Part(0, PAGE)]], SLOTS, PER)
+    memory.store(one_group([0, 1], 0, [2]))
+    memory.load(one_group([4, 5], 0, [2]))
+    assert whole[4, :PAGE].tolist() == list(range(PAGE))
+    assert whole[:, PAGE:].tolist() == between.tolist()
+
+
+def test_padding_stays_where_it_is() -> None:
+    region = cache()
+    before = region.copy()
+    memory = HostMemory([region], [[Part(0, 5)]], SLOTS, PER)
+    assert memory.store(one_group([1], 0, [0])) == 5
+    assert memory.load(one_group([2], 0, [0])) == 5
+    assert region[2].tolist() == before[1, :5].tolist() + before[2, 5:].tolist()
+
+
+def test_each_group_moves_its_own_regions() -> None:
+    regions = [cache(), cache() + np.int8(1)]
+    first, second = (region.copy() for region in regions)
+    memory = HostMemory(regions, [[Part(0, PAGE), Part(1, PAGE)], [Part(1, 4)]], SLOTS, PER)
+    moved = pieces([1, 2], [1, 1], [0, 0], [0, 1], PER)
+    assert memory.store(moved) == 2 * PAGE + 4
+    assert memory.chunks[0][0, 0].tolist() == first[1].tolist()
+    assert memory.chunks[1][0, 0].tolist() == second[1].tolist()
+    assert memory.chunks[0][1].any() == np.False_
+    assert memory.chunks[1][1, 0].tolist() == [*second[2, :4].tolist(), 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("block", "slot", "message"),
+    [
+        (BLOCKS, 0, "blocks 1 to 6 of 6"),
+        (-1, 0, "blocks -1 to 1 of 6"),
+        (2, SLOTS, "slots 4 to 4 of 4"),
+        (2, -1, "slots -1 to -1 of 4"),
+    ],
+)
+def test_ids_out_of_range_move_no_byte(block: int, slot: int, message: str) -> None:
+    region = cache()
+    before = region.copy()
+    memory = HostMemory([region], [[Part(0, PAGE)]], SLOTS, PER)
+    memory.chunks[0][:] = 77
+    moved = one_group([1, block], 0, [slot])
+    for copy in (memory.load, memory.store):
+        with pytest.raises(IndexError) as refused:
+            copy(moved)
+        assert str(refused.value) == message
+    assert region.tolist() == before.tolist()
+    assert np.unique(memory.chunks[0]).tolist() == [77]
+
+
+def test_a_page_that_is_too_small_is_refused() -> None:
+    with pytest.raises(ValueError, match="9 bytes do not fit into a page of 8"):
+        HostMemory([cache()], [[Part(0, PAGE + 1)]], SLOTS, PER)
+    with pytest.raises(ValueError, match=r"a region has shape \(3,\), not \(blocks, bytes\)"):
+        HostMemory([np.zeros(3, np.int8)], [], SLOTS, PER)
+
+
+# --- in the background ---
+
+
+class Gated(HostMemory):
+    """Copies only while the gate is open."""
+
+    def __init__(self) -> None:
+        super().__init__([cache()], [[Part(0, PAGE)]], SLOTS, PER)
+        self.gate = threading.Event()
+        self.begun = threading.Event()
+
+    def store(self, moved: Iterable[Pieces]) -> int:
+        self.begun.set()
+        assert self.gate.wait(30)
+        return super().store(moved)
+
+
+@pytest.fixture
+def memory() -> Gated:
+    return Gated()
+
+
+@pytest.fixture
+def copier(memory: Gated) -> Iterator[HostCopier]:
+    copier = HostCopier(memory)
+    yield copier
+    memory.gate.set()
+    copier.shutdown()
+
+
+def test_a_job_that_runs_is_not_told_and_one_that_ended_is_told_once(
+    copier: HostCopier, memory: Gated
+) -> None:
+    copier.submit_store(4, one_group([1], 0, [0]))
+    assert copier.ended() == []
+    memory.gate.set()
+    copier.wait([4, 99])
+    (end,) = copier.ended()
+    assert (end.job, end.size, end.error) == (4, PAGE, None)
+    assert end.seconds > 0
+    assert copier.ended() == []
+    copier.wait([4])
+
+
+def test_a_load_does_not_wait_for_a_store_before_it(copier: HostCopier, memory: Gated) -> None:
+    memory.chunks[0][2] = 9
+    copier.submit_store(1, one_group([1], 0, [0]))
+    copier.submit_load(2, one_group([3], 0, [2]))
+    copier.wait([2])
+    assert [end.job for end in copier.ended()] == [2]
+    assert memory.regions[0][3].tolist() == [9] * PAGE
+
+
+def test_stores_are_carried_out_in_the_order_of_their_submission(
+    copier: HostCopier, memory: Gated
+) -> None:
+    for job, block in enumerate([1, 2, 3]):
+        copier.submit_store(job, one_group([block], 0, [0]))
+    memory.gate.set()
+    copier.wait([0, 1, 2])
+    assert [end.job for end in copier.ended()] == [0, 1, 2]
+    assert memory.chunks[0][0, 0].tolist() == memory.regions[0][3].tolist()
+
+
+def test_a_failure_is_a_result_and_the_next_job_is_carried_out(
+    copier: HostCopier, memory: Gated
+) -> None:
+    copier.submit_load(1, one_group([1], 0, [SLOTS]))
+    copier.submit_load(2, one_group([2], 0, [0]))
+    copier.wait([1, 2])
+    assert [(end.job, end.size, end.error) for end in copier.ended()] == [
+        (1, 0, "IndexError: slots 4 to 4 of 4"),
+        (2, PAGE, None),
+    ]
+
+
+def test_a_shutdown_lets_the_running_copy_end() -> None:
+    memory = Gated()
+    copier = HostCopier(memory)
+    copier.submit_store(1, one_group([1], 0, [0]))
+    assert memory.begun.wait(30)
+    threading.Timer(0.05, memory.gate.set).start()
+    copier.shutdown()
+    assert memory.chunks[0][0, 0].tolist() == memory.regions[0][1].tolist()
+    assert copier.ended() == []
+    with pytest.raises(RuntimeError):
+        copier.submit_load(2, one_group([1], 0, [0]))
