@@ -1209,6 +1209,7 @@ class Contract:
         """
         p_job = self.piece_job[p]
         p_lease = self.piece_lease[p]
+        p_job_request = self.job_request[p_job]
         if not (
             (p_job in self.load)
             and ((p_job, p) in self.pieces)
@@ -1220,4 +1221,5 @@ class Contract:
         if not (not self.failed.none(p_job, EACH)):
             raise Broken("oblige", "P14", "release", 2, (p,))
         self.incoming.discard(p_lease, p_job)
-        self.spoiled.add(self.job_request[p_job], self.place_residency[self.piece_place[p]])
+        self.spoiled.add(p_job_request, self.place_residency[self.piece_place[p]])
+        self.told.pop(p_job_request, None)

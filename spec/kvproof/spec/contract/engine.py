@@ -218,3 +218,4 @@ class EngineMoves(Views):
         oblige("P14", negate(none(self.failed.match(j, EACH))))
         self.incoming.discard(l, j)
         self.spoiled.add(self.job_request[j], self.place_residency[self.piece_place[p]])
+        self.told.discard(self.job_request[j])
