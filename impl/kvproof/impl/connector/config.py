@@ -32,7 +32,19 @@ KNOWN_KEYS = frozenset(
         "store_threshold",
     }
 )
-"""Keys of ``kv_connector_extra_config`` that this connector, or a stock tier under it, reads."""
+"""Keys of ``kv_connector_extra_config`` that this connector, or a known tier under it, reads."""
+
+_KNOWN_MODULES = (None, "kvproof.impl.connector.spec")
+"""Values of ``spec_module_path`` whose tiers read no other keys."""
+
+_TYPES: tuple[tuple[str, tuple[type, ...], str], ...] = (
+    ("blocks_per_chunk", (int,), "an integer"),
+    ("block_size", (int,), "an integer"),
+    ("cpu_bytes_to_use", (int, float), "a number"),  # a share of a GiB comes as a float
+    ("offload_prompt_only", (bool,), "true or false"),
+    ("store_threshold", (int,), "an integer"),
+    ("eviction_policy", (str,), "a string"),
+)
 
 
 class UnsupportedSetup(ValueError):
@@ -46,23 +58,17 @@ def check(vllm_config: Any, kv_cache_config: Any) -> None:
         UnsupportedSetup: an unknown key, a wrong type, or a feature that is not built.
     """
     extra = vllm_config.kv_transfer_config.kv_connector_extra_config
-    if "spec_module_path" not in extra:
+    if extra.get("spec_module_path") in _KNOWN_MODULES:
         unknown = sorted(set(extra) - KNOWN_KEYS)
         if unknown:
             raise UnsupportedSetup(
                 f"unknown key in kv_connector_extra_config: {', '.join(unknown)};"
                 f" known are {', '.join(sorted(KNOWN_KEYS))}"
             )
-    for key, wanted in (
-        ("blocks_per_chunk", int),
-        ("block_size", int),
-        ("offload_prompt_only", bool),
-        ("store_threshold", int),
-        ("eviction_policy", str),
-    ):
-        if key in extra and type(extra[key]) is not wanted:
+    for key, types, wanted in _TYPES:
+        if key in extra and type(extra[key]) not in types:
             raise UnsupportedSetup(
-                f"{key} in kv_connector_extra_config must be {wanted.__name__},"
+                f"{key} in kv_connector_extra_config must be {wanted},"
                 f" not {type(extra[key]).__name__}"
             )
     parallel = vllm_config.parallel_config
