@@ -86,7 +86,8 @@ def _filled_by_another_connector(finding: Finding, _history: History) -> bool:
 
 
 def _irrelevant_wait(finding: Finding, history: History) -> bool:
-    return _is(finding, "L3") and _windowed(finding, history)
+    otherwise = {"forbidden", "drafts", "in part"} & set(_circumstances(finding))
+    return _is(finding, "L3") and _windowed(finding, history) and not otherwise
 
 
 def _inexact_state(finding: Finding, _history: History) -> bool:

@@ -10,6 +10,9 @@ knows a release. A kind is a few words, from coarse to fine, each there only whe
     "gone"                  the key that is to be loaded has left the tier
     "filled"                another connector writes the block
     "across a reset"        it is about a lookup, of a request that arrived before a reset
+    "forbidden"             a lookup waits, of a request that lets nothing be loaded
+    "drafts"                a lookup waits, and a group's last chunk counts for nothing
+    "in part"               a lookup waits for a chunk that is being stored without all its blocks
 """
 
 from __future__ import annotations
@@ -73,6 +76,8 @@ class Circumstances:
             words.append("filled")
         if isinstance(event, _ABOUT_LOOKUPS):
             words += self._request(about)
+        if isinstance(event, ev.Answer) and event.tokens is None:
+            words += self._wait(about)
         return ", ".join(word for word in words if word)
 
     def _group(self, about: _About) -> str:
@@ -107,6 +112,32 @@ class Circumstances:
             return
         if self._arrived_in.get(r, self.world.reference.epoch) < self.world.reference.epoch:
             yield "across a reset"
+
+    def _wait(self, about: _About) -> Iterator[str]:
+        """Why waiting was in vain, where it is not a plain matter of which chunks are there."""
+        r, world = about.request, self.world
+        if r is None or r not in world.limits:
+            return
+        if world.limits[r].to_load(len(world.marks[r]) - 1) == 0:
+            yield "forbidden"
+        if any(group.draft for group in world.header.groups):
+            yield "drafts"
+        if self._stored_in_part(r):
+            yield "in part"
+
+    def _stored_in_part(self, r: Request) -> bool:
+        """Whether a chunk of the request's own prefix is being stored without all of its blocks."""
+        world, reference = self.world, self.world.reference
+        for number in range(len(world.header.groups)):
+            for mark in world.marks[r]:
+                key = world.key_of(mark, number)
+                x = None if key is None else reference.where.get(key)
+                if x is None or x not in reference.storing:
+                    continue
+                offsets = range(world.header.blocks_per_chunk)
+                if any(world.place(x, offset) not in reference.cover for offset in offsets):
+                    return True
+        return False
 
 
 class _About:
