@@ -399,7 +399,7 @@ def the_same_question_is_answered_otherwise(events: Events) -> tuple[Events, int
         if e.tokens:
             asks = (a for _, a in at(events[:index], ev.Ask) if isinstance(a, ev.Ask))
             ask = [a for a in asks if a.req == e.req][-1]
-            again = [ask, replace(e, tokens=e.tokens - 1)]
+            again: Events = [ask, replace(e, tokens=e.tokens - 1)]
             return [*events[: index + 1], *again, *events[index + 1 :]], index + 2
     return None
 
