@@ -45,6 +45,17 @@ def test_a_release_that_cannot_be_looked_at_says_why(tmp_path: Path) -> None:
     assert found.problem.startswith("vLLM 1.2.3 cannot be driven by this kvproof: ")
 
 
+def test_an_environment_without_the_shared_packages_says_how_they_are_brought(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "vllm").mkdir()
+    (tmp_path / "vllm" / "__init__.py").write_text("__version__ = '1.2.3'\n")
+    (tmp_path / "vllm" / "config.py").write_text("import a_shared_package\n")
+    assert survey.survey("1.2.3", tmp_path).problem == (
+        "this environment lacks a_shared_package, which vLLM 1.2.3 needs: kvproof releases add 1.2.3"
+    )
+
+
 def documented() -> list[list[str]]:
     """The cells of the document's table of features."""
     lines = DOCUMENT.read_text(encoding="utf-8").splitlines()

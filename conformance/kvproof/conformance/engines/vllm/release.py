@@ -35,6 +35,13 @@ class Release:
         try:
             self._import()
         except (ImportError, AttributeError) as error:
+            absent = error.name if isinstance(error, ModuleNotFoundError) else None
+            if absent is not None and absent.partition(".")[0] != "vllm":
+                # A release that another environment installed brings no shared packages here.
+                raise UsageError(
+                    f"this environment lacks {absent}, which vLLM {self.version} needs:"
+                    f" kvproof releases add {self.version}"
+                ) from error
             raise UsageError(
                 f"vLLM {self.version} cannot be driven by this kvproof: {error}"
             ) from error
