@@ -93,16 +93,18 @@ class SchedulerRole:
 
     def build_connector_meta(self, output: Any) -> StepMetadata:
         """The transfers of the step that was just scheduled."""
+        started = [new.req_id for new in output.scheduled_new_reqs]
         self.manager.on_schedule_end(
             ScheduleEndContext(
-                new_req_ids=[new.req_id for new in output.scheduled_new_reqs],
-                preempted_req_ids=output.preempted_req_ids or (),
+                new_req_ids=list(started), preempted_req_ids=output.preempted_req_ids or ()
             )
         )
+        started += output.scheduled_cached_reqs.resumed_req_ids
         state = output.kv_connector_block_state
         plan = self.core.plan(
             Step(
                 output.num_scheduled_tokens,
+                started,
                 lambda: self._leased(output),
                 state.boundary_state_offloads if state else {},
             )
@@ -173,19 +175,18 @@ def _cap(parameters: Any, name: str) -> int | None:
     return None
 
 
-def _metadata(plan: Plan) -> StepMetadata:
-    def job(transfer: Transfer, is_store: bool) -> TransferJob:
-        gpu = GPULoadStoreSpec(
-            list(transfer.blocks),
-            group_sizes=transfer.group_sizes,
-            block_indices=transfer.first_positions,
-        )
-        sides = (gpu, transfer.place) if is_store else (transfer.place, gpu)
-        return TransferJob(transfer.request_id, *sides)
+def _gpu(transfer: Transfer) -> GPULoadStoreSpec:
+    return GPULoadStoreSpec(transfer.blocks, transfer.group_sizes, transfer.first_positions)
 
+
+def _metadata(plan: Plan) -> StepMetadata:
     return StepMetadata(
-        load_jobs={number: job(t, False) for number, t in plan.loads.items()},
-        store_jobs={number: job(t, True) for number, t in plan.stores.items()},
+        load_jobs={
+            number: TransferJob(t.request_id, t.place, _gpu(t)) for number, t in plan.loads.items()
+        },
+        store_jobs={
+            number: TransferJob(t.request_id, _gpu(t), t.place) for number, t in plan.stores.items()
+        },
         jobs_to_flush=plan.flush or None,
         lost=plan.lost,
     )

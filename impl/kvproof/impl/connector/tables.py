@@ -18,4 +18,5 @@ class CoreTables:
     def blocks(self, request_id: str, group: int, first: int, last: int) -> list[int]:
         """Block ids at positions [first, last) of one group; 0 where there is none (any more)."""
         table = self._groups[group].req_to_blocks.get(request_id, ())
-        return [0 if block.is_null else block.block_id for block in table[first:last]]
+        # Where there is no block the core has its null block, whose id is 0.
+        return [block.block_id for block in table[first:last]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from kvproof.impl.scheduler.geometry import Geometry, Group
 from kvproof.impl.scheduler.ledger import Ledger
@@ -102,7 +101,7 @@ class Loads:
             return
         place = self.ledger.tier.prepare_load(keys, state.context)
         job = self.ledger.issue_load(request.request_id, keys, state.context)
-        self.planned[job.number] = replace(transfer, place=place)
+        self.planned[job.number] = transfer._replace(place=place)
 
     def lose(self, request_id: str) -> None:
         """A load that was promised cannot be made: the request computes instead."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Transfer:
+class Transfer(NamedTuple):
     """One job's two sides.
 
     Attributes:
@@ -51,11 +50,14 @@ class Step:
 
     Attributes:
         scheduled: tokens that this step computes, by request id.
+        started: requests that were not running before. All others have computed no more since they
+            were last scheduled than they were scheduled for.
         leased: called when it matters: the blocks that were handed out since the last step.
         handed: recurrent states that the engine hands over: by request id, (group, block, tokens
             that the state is of).
     """
 
     scheduled: Mapping[str, int]
+    started: Collection[str]
     leased: Callable[[], set[int]]
     handed: Mapping[str, Sequence[tuple[int, int, int]]] = field(default_factory=dict)

@@ -34,6 +34,7 @@ class RequestState:
         limits: what it allows.
         cursors: the next chunk to offer, per group.
         due: computed tokens at which some group may have something to offer.
+        alarm: when it will be looked at; see ``Alarms``.
         refused: keys that the tier had no room for.
         refused_at: how often room had changed by then.
         settled: keys beyond a refused one that need not be offered again.
@@ -48,6 +49,7 @@ class RequestState:
     limits: Limits
     cursors: list[int]
     due: int
+    alarm: int = 0
     refused: frozenset[Key] = frozenset()
     refused_at: int = 0
     settled: frozenset[Key] = frozenset()

@@ -1,7 +1,7 @@
 """The scheduler: an engine's calls in, transfers out.
 
-One instance serves one engine. Per step it looks at each scheduled request once, and does more only
-for those that have completed a chunk. Nothing that an engine, a client, a tier or a worker does
+One instance serves one engine. Per step it looks only at those requests that may have completed a
+chunk. Nothing that an engine, a client, a tier or a worker does
 makes a call raise; what contradicts itself is counted and costs a hit.
 """
 
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kvproof.impl.scheduler.alarms import Alarms
 from kvproof.impl.scheduler.geometry import Geometry
 from kvproof.impl.scheduler.jobs import Job
 from kvproof.impl.scheduler.ledger import Ledger
@@ -47,6 +48,7 @@ class OffloadScheduler:
         self._ledger = Ledger(tier, options.workers)
         self._loads = Loads(geometry, self._ledger, options.avoid_double_loads)
         self._stores = Stores(geometry, self._ledger, tables, options.prompt_only)
+        self._alarms = Alarms()
         self._leased: set[int] = set()
         self._room = 0
 
@@ -75,6 +77,7 @@ class OffloadScheduler:
         """
         state = self.requests.pop(request_id, None)
         if state is not None:
+            self._alarms.forget(request_id)
             self._stores.ending.append(Ending(state, tokens, blocks))
 
     @property
@@ -132,13 +135,12 @@ class OffloadScheduler:
         for request_id in step.handed:
             if request_id in requests:
                 stores.store_states(requests[request_id], step, plan)
-        for request_id, tokens in step.scheduled.items():
-            state = requests.get(request_id)
-            if state is None:
-                continue
-            computed = state.request.num_computed_tokens + tokens
+        for state in self._alarms.advance(step.scheduled, step.started, requests):
+            request = state.request
+            computed = request.num_computed_tokens + step.scheduled[request.request_id]
             if computed >= state.due:
                 stores.offer(state, computed, None, plan)
+            self._alarms.set(state, computed)
         if stores.waiting and self._room != ledger.room:
             self._offer_again(step, plan)
         self._room = ledger.room
@@ -176,3 +178,4 @@ class OffloadScheduler:
         self._ledger.reset()
         for state in self.requests.values():
             self._stores.restart(state)
+            self._alarms.watch(state)

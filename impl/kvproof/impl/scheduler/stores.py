@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kvproof.impl.scheduler.geometry import Geometry, Group, Kind
+from kvproof.impl.scheduler.geometry import Geometry, Kind
 from kvproof.impl.scheduler.jobs import Job
 from kvproof.impl.scheduler.ledger import Ledger
 from kvproof.impl.scheduler.loads import keys_of
 from kvproof.impl.scheduler.plan import Plan, Step, Transfer
 from kvproof.impl.scheduler.request import RequestState
-from kvproof.impl.scheduler.storing import (
-    Chunk,
-    chunks_on_offer,
-    due,
-    last_chunk,
-    read_blocks,
-)
+from kvproof.impl.scheduler.storing import NEVER, Chunk, chunks_on_offer, due, grain, last_chunk
 from kvproof.impl.scheduler.views import Room, Tables
 
 
@@ -50,6 +44,8 @@ class Stores:
         self.prompt_only = prompt_only
         self.ending: list[Ending] = []
         self.waiting: dict[str, RequestState] = {}
+        self._grains = [grain(group, geometry.alignment) for group in geometry.groups]
+        self._partial = ledger.tier.closed
 
     def first_due(self) -> int:
         """The computed tokens at which a new request first has something to offer."""
@@ -80,7 +76,7 @@ class Stores:
 
     def _touch(self, state: RequestState, tokens: int) -> None:
         """What a repeat of the request will need was used now, heads last to leave (E7)."""
-        tokens = self._storable(state, tokens)
+        tokens = min(tokens, state.request.num_tokens, self._most(state))
         for group in self.geometry.groups:
             last = min(
                 tokens // group.tokens_per_chunk,
@@ -104,89 +100,94 @@ class Stores:
 
         ``ended`` is the last block table of a request that has ended.
         """
-        tokens = self._storable(state, computed)
+        most = self._most(state)
+        tokens = min(computed, state.request.num_tokens, most)
         reached: list[int] = []
-        chunks: list[Chunk] = []
-        for group in self.geometry.groups:
-            cursor, found = self._chunks(state, group, tokens, ended)
-            reached.append(cursor)
-            chunks += found
-        state.due = due(self.geometry, reached)
+        chunks = self._collect(state, tokens, ended, reached)
+        state.due = due(self.geometry, reached, tokens, most)
+        fresh, waiting = self._sift(state, chunks) if state.refused else (chunks, [])
+        room, refused = self._ask(state, fresh)
+        if waiting or refused:
+            self._wait(state, reached, chunks, waiting + refused)
+        else:
+            self._accepted(state)
+        state.cursors = reached
+        return self._store(state, fresh, room, plan) if room is not None else None
+
+    def _sift(
+        self, state: RequestState, chunks: Sequence[Chunk]
+    ) -> tuple[list[Chunk], list[Chunk]]:
+        """What to offer now, and what was refused and waits for room to change (M6)."""
         unchanged = self.ledger.room == state.refused_at
-        waiting: list[Chunk] = []
         fresh: list[Chunk] = []
+        waiting: list[Chunk] = []
         for chunk in chunks:
             if chunk.key not in state.settled:
                 again = unchanged and chunk.key in state.refused
                 (waiting if again else fresh).append(chunk)
-        room, refused = self._ask(state, fresh)
-        self._settle(state, reached, chunks, waiting + refused)
-        return self._store(state, fresh, room, plan) if room is not None else None
+        return fresh, waiting
 
-    def _settle(
+    def _accepted(self, state: RequestState) -> None:
+        """Nothing of a request waits for room."""
+        if state.refused:
+            state.refused = state.settled = frozenset()
+            self.waiting.pop(state.request.request_id, None)
+
+    def _wait(
         self,
         state: RequestState,
         reached: list[int],
         chunks: Sequence[Chunk],
         refused: Sequence[Chunk],
     ) -> None:
-        """Move the cursors past all but what was refused, which waits for room to change (M6)."""
+        """Hold the cursors back at what was refused, which waits for room to change (M6)."""
         for chunk in refused:
-            reached[chunk.group.place] = min(reached[chunk.group.place], chunk.index)
-        state.cursors = reached
+            reached[chunk.group.place] = min(reached[chunk.group.place], chunk.number)
         state.refused = frozenset(chunk.key for chunk in refused)
-        beyond = (chunk.key for chunk in chunks if refused and chunk.key not in state.refused)
-        state.settled = frozenset(beyond)
+        state.settled = frozenset(c.key for c in chunks if c.key not in state.refused)
         state.refused_at = self.ledger.room
-        if refused:
-            self.ledger.counts["refused_offers"] += 1
-            self.waiting[state.request.request_id] = state
-        else:
-            self.waiting.pop(state.request.request_id, None)
+        self.ledger.counts["refused_offers"] += 1
+        self.waiting[state.request.request_id] = state
 
-    def _storable(self, state: RequestState, computed: int) -> int:
-        """Up to which position chunks may be stored."""
-        request = state.request
-        tokens = min(computed, request.num_tokens)
-        if self.prompt_only:
-            tokens = min(tokens, request.num_prompt_tokens)
-        if state.limits.max_store is not None:
-            tokens = min(tokens, state.limits.max_store)
-        return tokens
+    def _most(self, state: RequestState) -> int:
+        """Up to which position chunks may be stored at all."""
+        most = state.request.num_prompt_tokens if self.prompt_only else NEVER
+        cap = state.limits.max_store
+        return most if cap is None else min(most, cap)
 
-    def _chunks(
+    def _collect(
         self,
         state: RequestState,
-        group: Group,
         tokens: int,
         ended: Sequence[Sequence[int]] | None,
-    ) -> tuple[int, list[Chunk]]:
-        """How far a group's cursor gets, and the chunks on the way that can be stored."""
-        request, first = state.request, state.cursors[group.place]
-        last = last_chunk(
-            group, tokens, len(request.block_hashes), request.num_prompt_tokens, ended is not None
-        )
-        if group.kind is Kind.RECURRENT:
-            # States are handed over while the request runs; its last one is in the last block.
-            if ended is None or tokens % group.tokens_per_chunk or last < 1:
-                return first, []
-            first = max(first, last - 1)
-        if last <= first:
-            return first, []
-        per = group.blocks_per_chunk
-        if ended is None:
-            blocks: Sequence[int] = read_blocks(self.tables, request.request_id, group, first, last)
-        else:
-            blocks = ended[group.place][first * per : last * per]
-        chunks = chunks_on_offer(
-            group,
-            request.block_hashes,
-            blocks,
-            first,
-            self.geometry.alignment,
-            self.ledger.tier.closed,
-        )
-        return first + len(blocks) // per, chunks
+        reached: list[int],
+    ) -> list[Chunk]:
+        """The chunks that can be stored from the cursors on; ``reached`` is where these get to."""
+        request = state.request
+        hashes = request.block_hashes
+        drafting = ended is None and tokens > request.num_prompt_tokens
+        found: list[Chunk] = []
+        for group, first in zip(self.geometry.groups, state.cursors, strict=True):
+            last = last_chunk(group, tokens, len(hashes), drafting)
+            if last > first and group.kind is Kind.RECURRENT:
+                # States are handed over while the request runs; its last one is in the last block.
+                ends = ended is not None and tokens % group.tokens_per_chunk == 0
+                first, last = (last - 1, last) if ends else (first, first)
+            if last > first:
+                per = group.blocks_per_chunk
+                blocks: Sequence[int]
+                if ended is None:
+                    blocks = self.tables.blocks(
+                        request.request_id, group.index, first * per, last * per
+                    )
+                else:
+                    blocks = ended[group.place][first * per : last * per]
+                found += chunks_on_offer(
+                    group, hashes, blocks, first, self._grains[group.place], self._partial
+                )
+                first += len(blocks) // per
+            reached.append(first)
+        return found
 
     def _ask(self, state: RequestState, chunks: list[Chunk]) -> tuple[Room | None, list[Chunk]]:
         """Ask for room, for less of it while there is none: what was granted, what was refused."""
@@ -197,7 +198,7 @@ class Stores:
             if room is not None:
                 return room, refused
             # The first half by position: a prefix is of use without what follows it.
-            by_end = sorted(offer, key=lambda c: (c.index + 1) * c.group.tokens_per_chunk)
+            by_end = sorted(offer, key=lambda c: (c.number + 1) * c.group.tokens_per_chunk)
             kept = {chunk.key for chunk in by_end[: len(offer) // 2]}
             refused += [chunk for chunk in offer if chunk.key not in kept]
             offer = [chunk for chunk in offer if chunk.key in kept]
@@ -209,43 +210,34 @@ class Stores:
         self, state: RequestState, offer: Sequence[Chunk], room: Room, plan: Plan
     ) -> Job | None:
         """Issue the store of what the tier takes of an offer."""
-        self.ledger.gone(room.evicted)
+        if room.evicted:
+            self.ledger.gone(room.evicted)
         if not room.keys:
             return None
-        taken = set(room.keys)
+        # Most often all of them, and then there is nothing to pick.
+        if len(room.keys) < len(offer):
+            taken = set(room.keys)
+            offer = [chunk for chunk in offer if chunk.key in taken]
         blocks: list[int] = []
         sizes = [0] * len(self.geometry.groups)
         firsts = [0] * len(self.geometry.groups)
-        for chunk in offer:
-            if chunk.key not in taken:
-                continue
-            place = chunk.group.place
+        for group, number, key, own, missing in offer:
+            place = group.place
             if not sizes[place]:
-                firsts[place] = chunk.index * chunk.group.blocks_per_chunk + chunk.missing
-            sizes[place] += len(chunk.blocks)
-            blocks += chunk.blocks
-            if chunk.missing:
-                self.ledger.coverage[chunk.key] = chunk.missing
-        return self._issue(state, room, blocks, sizes, firsts, plan)
-
-    def _issue(
-        self,
-        state: RequestState,
-        room: Room,
-        blocks: list[int],
-        sizes: list[int],
-        firsts: list[int],
-        plan: Plan,
-    ) -> Job:
+                firsts[place] = number * group.blocks_per_chunk + missing
+            sizes[place] += len(own)
+            blocks += own
+            if missing:
+                self.ledger.coverage[key] = missing
         request_id = state.request.request_id
-        job = self.ledger.issue_store(request_id, list(room.keys), state.context, blocks)
+        job = self.ledger.issue_store(request_id, room.keys, state.context, blocks)
         plan.stores[job.number] = Transfer(request_id, blocks, sizes, firsts, room.place)
         return job
 
     def store_states(self, state: RequestState, step: Step, plan: Plan) -> None:
         """Store the recurrent states that the engine hands over, each at its boundary (S9)."""
         request = state.request
-        most = self._storable(state, request.num_tokens)
+        most = min(request.num_tokens, self._most(state))
         for number, block, tokens in step.handed[request.request_id]:
             group = next((g for g in self.geometry.groups if g.index == number), None)
             if group is None or not block or tokens > most:

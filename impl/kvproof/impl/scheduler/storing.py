@@ -7,59 +7,71 @@ block that has slid away is simply not there (M4 holds by construction).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kvproof.impl.scheduler.geometry import Geometry, Group, Kind
-from kvproof.impl.scheduler.views import Key, Tables
+from kvproof.impl.scheduler.views import Key
 
 NEVER = 1 << 62
 """More tokens than any request has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """One chunk on offer.
+class Chunk(NamedTuple):
+    """One chunk on offer. A named tuple, since it is made for every chunk that is stored.
 
     Attributes:
         group: its group.
-        index: its number in the request.
+        number: its number in the request.
         key: its offload key.
         blocks: its GPU blocks, without the ``missing`` first ones.
         missing: how many blocks at its start are no longer there.
     """
 
     group: Group
-    index: int
+    number: int
     key: Key
     blocks: Sequence[int]
     missing: int
 
 
-def last_chunk(group: Group, tokens: int, hashes: int, prompt: int, finished: bool) -> int:
-    """How many leading chunks are complete and keyed, when ``tokens`` are computed.
+def last_chunk(group: Group, tokens: int, hashes: int, drafting: bool) -> int:
+    """How many leading chunks are complete and keyed, when ``tokens`` are computed; may be -1.
 
-    The last chunk of a drafter is rewritten while tokens are rejected, so it waits for the next.
+    The last chunk of a drafter is rewritten while tokens are rejected (``drafting``), so it waits
+    for the next.
     """
     chunks = tokens // group.tokens_per_chunk
-    if group.draft and tokens > prompt and not finished:
+    if drafting and group.draft:
         chunks -= 1
-    return max(0, min(chunks, hashes // group.hashes_per_chunk))
+    keyed = hashes // group.hashes_per_chunk
+    return chunks if chunks < keyed else keyed
 
 
-def due(geometry: Geometry, cursors: Sequence[int]) -> int:
-    """The number of computed tokens at which the next chunk of some group is complete.
+def due(geometry: Geometry, cursors: Sequence[int], tokens: int = 0, most: int = NEVER) -> int:
+    """The number of computed tokens at which the next chunk of some group can be stored.
 
     Recurrent states are handed over, so their groups are never due.
+
+    Args:
+        geometry: the groups.
+        cursors: the next chunk to offer, per group.
+        tokens: how many tokens were computed when the cursors got there.
+        most: beyond so many tokens nothing is stored; NEVER when no chunk is left before that.
     """
-    return min(
-        (
-            (cursor + 1) * group.tokens_per_chunk
-            for group, cursor in zip(geometry.groups, cursors, strict=True)
-            if group.kind is not Kind.RECURRENT
-        ),
-        default=NEVER,
-    )
+    first = NEVER
+    for group, cursor in zip(geometry.groups, cursors, strict=True):
+        if group.kind is Kind.RECURRENT:
+            continue
+        size = group.tokens_per_chunk
+        end = (cursor + 1) * size
+        if group.draft and end <= tokens:
+            # Complete and yet not offered: it waits for the chunk after the last complete one.
+            end = (tokens // size + 1) * size
+        if end < first and end <= most:
+            first = end
+    return first
 
 
 def serves(group: Group, chunk: int, alignment: int) -> bool:
@@ -80,10 +92,11 @@ def serves(group: Group, chunk: int, alignment: int) -> bool:
             return boundary // group.window * group.window < end
 
 
-def read_blocks(tables: Tables, request_id: str, group: Group, first: int, last: int) -> list[int]:
-    """The table's blocks of chunks [first, last); 0 where there is none."""
-    per = group.blocks_per_chunk
-    return tables.blocks(request_id, group.index, first * per, last * per)
+def grain(group: Group, alignment: int) -> int:
+    """``alignment``, or 0 when a group has no chunk that ``serves`` says no to."""
+    period = math.lcm(alignment, group.window or 1)
+    chunks = range(period // group.tokens_per_chunk)
+    return 0 if all(serves(group, chunk, alignment) for chunk in chunks) else alignment
 
 
 def chunks_on_offer(
@@ -101,26 +114,28 @@ def chunks_on_offer(
         hashes: the request's block hashes.
         blocks: the table's entries from chunk ``first`` on, 0 where there is none.
         first: the first chunk.
-        alignment: see ``serves``; what no such boundary reads is not worth a slot.
+        alignment: see ``serves``; what no such boundary reads is not worth a slot. 0: all is.
         partial: whether a chunk may go without blocks at its start (its window has left them).
     """
     per, suffix = group.hashes_per_chunk, group.suffix
     count = group.blocks_per_chunk
     found = []
     for offset in range(len(blocks) // count):
-        index = first + offset
+        number = first + offset
         own = blocks[offset * count : (offset + 1) * count]
         missing = 0
-        while missing < count and own[missing] == 0:
-            missing += 1
-        # A hole behind a block that is there, or nothing but holes: not a chunk.
-        if missing == count or 0 in own[missing:]:
+        if 0 in own:
+            while missing < count and own[missing] == 0:
+                missing += 1
+            own = own[missing:]
+            # Nothing but holes, or one behind a block that is there: not a chunk.
+            if not own or 0 in own:
+                continue
+            state_only = group.kind is Kind.RECURRENT and missing == count - 1
+            if not (partial or state_only):
+                continue
+        if alignment and not serves(group, number, alignment):
             continue
-        state_only = group.kind is Kind.RECURRENT and missing == count - 1
-        if missing and not (partial or state_only):
-            continue
-        if not serves(group, index, alignment):
-            continue
-        key = hashes[(index + 1) * per - 1] + suffix
-        found.append(Chunk(group, index, key, own[missing:], missing))
+        key = hashes[(number + 1) * per - 1] + suffix
+        found.append(Chunk(group, number, key, own, missing))
     return found

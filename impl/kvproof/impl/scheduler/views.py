@@ -6,9 +6,8 @@ The names are those of vLLM's own objects, so that they serve as they are, witho
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 Key = bytes
 """An offload key: the block hash that ends a chunk, then the group's index in four bytes."""
@@ -48,8 +47,7 @@ class Found(IntEnum):
     HIT = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
+class Room(NamedTuple):
     """The tier's answer to an offer: keys that it takes, in order, and what it evicted for them.
 
     ``place`` is the tier's own description of where the keys go, for its workers.
