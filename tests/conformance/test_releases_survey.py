@@ -52,7 +52,8 @@ def test_an_environment_without_the_shared_packages_says_how_they_are_brought(
     (tmp_path / "vllm" / "__init__.py").write_text("__version__ = '1.2.3'\n")
     (tmp_path / "vllm" / "config.py").write_text("import a_shared_package\n")
     assert survey.survey("1.2.3", tmp_path).problem == (
-        "this environment lacks a_shared_package, which vLLM 1.2.3 needs: kvproof releases add 1.2.3"
+        "this environment lacks a_shared_package, which vLLM 1.2.3 needs:"
+        " kvproof releases add 1.2.3"
     )
 
 
