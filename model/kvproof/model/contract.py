@@ -236,7 +236,7 @@ class Contract:
             raise Broken("oblige", "E7", "judge_age", 0, (x, other, used, older))
 
     def judge_order(self, x: Residency, other: Residency, chunk: int, tail: int) -> None:
-        """[tier] Chunk ``chunk`` of a prefix leaves; ``tail``, that no lookup can reach now, stays."""
+        """[tier] Chunk ``chunk`` of a prefix leaves; ``tail``, beyond reach without it, stays."""
         if not (tail <= chunk):
             raise Broken("oblige", "E7", "judge_order", 0, (x, other, chunk, tail))
 

@@ -71,5 +71,5 @@ class EconomyMoves(State):
     def judge_order(
         self, x: Expr[Residency], other: Expr[Residency], chunk: Int, tail: Int
     ) -> None:
-        """Chunk ``chunk`` of a prefix leaves; ``tail``, that no lookup can reach now, stays."""
+        """Chunk ``chunk`` of a prefix leaves; ``tail``, beyond reach without it, stays."""
         oblige("E7", tail <= chunk)
