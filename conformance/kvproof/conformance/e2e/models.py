@@ -1,5 +1,7 @@
 """Tiny models, one for each mixture of KV-cache groups, with random weights that are saved.
 
+``python -m kvproof.conformance.e2e.models MODEL FOLDER`` makes one, for trying things out.
+
 The weights are large on purpose: with those that vLLM makes up itself, tokens hardly depend on the
 KV cache, and a control would show nothing.
 """
@@ -7,6 +9,7 @@ KV cache, and a control would show nothing.
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +29,10 @@ class Model:
         sizes: arguments of the configuration that differ from ``_SIZES``.
         deviation: standard deviation of its weights.
         dtype: the data type of its weights and of its KV cache.
-        blocks: blocks of the GPU's pool; little enough for requests to be preempted.
+        blocks: blocks of the GPU's pool. With a window, loading takes fewer of them than computing.
+            A request whose load has failed goes to the head of the core's queue; when it does not
+            fit beside the loads that have arrived behind it, vLLM 0.32.0 never gets to those, and
+            steps for ever. So models with windows have room for both.
         engine: arguments of ``vllm.LLM`` beyond those that all models have.
         offload: keys of ``kv_connector_extra_config`` beyond those that all models have.
     """
@@ -66,6 +72,7 @@ MODELS: dict[str, Model] = {
         "window",
         ("MistralConfig", "MistralForCausalLM"),
         {"sliding_window": 100},
+        blocks=64,
     ),
     "gemma3": Model(
         "full + window",
@@ -76,7 +83,7 @@ MODELS: dict[str, Model] = {
             "query_pre_attn_scalar": 32,
             "layer_types": ["sliding_attention"] * 3 + ["full_attention"],
         },
-        blocks=80,
+        blocks=200,
         offload={"blocks_per_chunk": 2},
     ),
     "gpt-oss": Model(
@@ -90,6 +97,7 @@ MODELS: dict[str, Model] = {
             "layer_types": ["sliding_attention", "full_attention"],
         },
         deviation=0.05,
+        blocks=160,
     ),
     "qwen3-next": Model(
         "full + recurrent",
@@ -115,7 +123,10 @@ MODELS: dict[str, Model] = {
 
 
 def save(model: Model, folder: Path) -> None:
-    """Make a model's weights, the same every time, and save it for ``vllm.LLM(model=folder)``."""
+    """Make a model's weights, the same every time, and save it for ``vllm.LLM(model=folder)``.
+
+    Its tokenizer knows bytes, so that it takes any text.
+    """
     torch: Any = importlib.import_module("torch")
     transformers: Any = importlib.import_module("transformers")
     config, made = (getattr(transformers, name) for name in model.architecture)
@@ -125,3 +136,20 @@ def save(model: Model, folder: Path) -> None:
         if parameter.dim() > 1:
             torch.nn.init.normal_(parameter, 0, model.deviation)
     network.to(getattr(torch, model.dtype)).save_pretrained(folder)
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=_bytes_tokenizer(), pad_token="<pad>", bos_token="<s>", eos_token="</s>"
+    ).save_pretrained(folder)
+
+
+def _bytes_tokenizer() -> Any:
+    tokenizers: Any = importlib.import_module("tokenizers")
+    tokens = ["<pad>", "<s>", "</s>", *sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())]
+    vocabulary = {token: number for number, token in enumerate(tokens)}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(vocabulary, []))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = tokenizers.decoders.ByteLevel()
+    return tokenizer
+
+
+if __name__ == "__main__":
+    save(MODELS[sys.argv[1]], Path(sys.argv[2]))

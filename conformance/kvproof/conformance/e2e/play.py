@@ -1,6 +1,6 @@
 """Everything that is done with one model, in a process of its own that has a release on its path.
 
-``python -m kvproof.conformance.e2e.play MODEL FILE`` writes what it saw to ``FILE``.
+``python -m kvproof.conformance.e2e.play MODEL FILE CONNECTOR...`` writes what it saw to ``FILE``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import gc
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,13 +71,13 @@ class Engine:
         gc.collect()
 
 
-def play(name: str, folder: Path) -> list[Seen]:
-    """Run a model that was saved in ``folder`` without a connector, and with each."""
+def play(name: str, folder: Path, connectors: Sequence[str]) -> list[Seen]:
+    """Run a model that was saved in ``folder`` without a connector, and with each of these."""
     model = MODELS[name]
     reference = Engine(model, folder, None)
     tokens = reference.round()
     reference.end()
-    return [_with_connector(model, folder, connector, tokens) for connector in CONNECTORS]
+    return [_with_connector(model, folder, connector, tokens) for connector in connectors]
 
 
 def _with_connector(model: Model, folder: Path, connector: str, tokens: Tokens) -> Seen:
@@ -138,10 +138,10 @@ def _equal(some: Tokens, others: Tokens) -> int:
 
 def main() -> None:
     """Play one model and write what was seen."""
-    name, file = sys.argv[1:]
+    name, file, *connectors = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         save(MODELS[name], Path(folder))
-        Path(file).write_bytes(msgspec.json.encode(play(name, Path(folder))))
+        Path(file).write_bytes(msgspec.json.encode(play(name, Path(folder), connectors)))
 
 
 if __name__ == "__main__":

@@ -37,8 +37,8 @@ _COLUMNS = (
 )
 
 
-def played(name: str) -> list[Seen]:
-    """What each connector did with a model.
+def played(name: str, connectors: Sequence[str] = ("ours", "stock")) -> list[Seen]:
+    """What connectors did with a model.
 
     Raises:
         UsageError: there is no such model, or the release is not installed.
@@ -50,7 +50,7 @@ def played(name: str) -> list[Seen]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "seen.json"
         ended = subprocess.run(
-            [*command, str(file)],
+            [*command, str(file), *connectors],
             env=child_environment(RELEASE),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
