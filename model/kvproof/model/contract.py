@@ -564,141 +564,6 @@ class Contract:
         self.unreported.discard(j, w)
         self.reading.discard(ANY, w, j, ANY)
 
-    def ask(self, r: Request) -> None:
-        """[engine] The engine asks what can be loaded."""
-        if not (r in self.alive):
-            raise Broken("assume", "", "ask", 0, (r,))
-        self.asking.add(r)
-        self.deferred.discard(r, ANY)
-
-    def look(self, r: Request) -> None:
-        """[scheduler] The first key of a lookup is looked up: what earlier lookups found counts no
-        more.
-
-        A lookup that asks the tier nothing leans on the last one that did.
-        """
-        if not (r in self.alive):
-            raise Broken("assume", "", "look", 0, (r,))
-        self.answered.discard(r, ANY)
-
-    def await_key(self, r: Request, x: Residency) -> None:
-        """[scheduler] A lookup finds a key that is still being stored, which it may wait for."""
-        if not (r in self.alive):
-            raise Broken("assume", "", "await_key", 0, (r, x))
-        if not ((x in self.storing) and (x in self.maker)):
-            raise Broken("oblige", "L4", "await_key", 1, (r, x))
-        if not (not self.unreported.none(self.maker[x], EACH)):
-            raise Broken("oblige", "L4", "await_key", 2, (r, x))
-
-    def defer(self, r: Request, most: int, now_best: int, could_be: int, moving: int) -> None:
-        """[scheduler] The scheduler puts an answer off: the engine is to ask again later.
-
-        It waits for the jobs that were in flight when it did so first; with none of them left it
-        may do so ``most`` times more. ``now_best`` is the greatest boundary that can be served,
-        ``could_be`` the same with all that is being stored; ``moving`` is 1 when a key that the
-        answer needs is on its way to the GPU.
-        """
-        if not (r in self.alive):
-            raise Broken("assume", "", "defer", 0, (r, most, now_best, could_be, moving))
-        if not (
-            not (
-                (r in self.putting_off)
-                and all(
-                    (self.putting_off[r] < self.job_number[j])
-                    for j, w in self.unreported.match(EACH, EACH)
-                )
-            )
-            or (self.polls[r] < most)
-        ):
-            raise Broken("oblige", "L1", "defer", 1, (r, most, now_best, could_be, moving))
-        if not (
-            (now_best < could_be)
-            or (moving == 1)
-            or not all(
-                (not (self.job_request[j] == r))
-                for j, w in self.unreported.match(EACH, EACH)
-            )
-        ):
-            raise Broken("oblige", "L3", "defer", 2, (r, most, now_best, could_be, moving))
-        if not (r in self.polls):
-            self.polls[r] = 0
-        if (
-            (r in self.putting_off)
-            and all(
-                (self.putting_off[r] < self.job_number[j])
-                for j, w in self.unreported.match(EACH, EACH)
-            )
-        ):
-            self.polls[r] = self.polls[r] + 1
-        if not (r in self.putting_off):
-            self.putting_off[r] = self.issued
-        self.deferred.add(r, self.now)
-        self.asking.discard(r)
-
-    def judge_own_wait(self, r: Request, now_best: int, could_be: int, moving: int) -> None:
-        """[scheduler] An answer is put off while a job of the request itself is in flight."""
-        if not ((now_best < could_be) or (moving == 1)):
-            raise Broken("oblige", "L3.1", "judge_own_wait", 0, (r, now_best, could_be, moving))
-
-    def answer(self, r: Request, computed: int, tokens: int, known: int, most: int) -> None:
-        """[scheduler] An answer: ``tokens`` beyond ``computed``, of a request of which ``known``
-        are known.
-
-        ``most`` is how many it lets itself be given.
-        """
-        if not (r in self.alive):
-            raise Broken("assume", "", "answer", 0, (r, computed, tokens, known, most))
-        if not ((not (tokens < 0)) and ((computed + tokens) <= known)):
-            raise Broken("oblige", "P16", "answer", 1, (r, computed, tokens, known, most))
-        if not (tokens <= most):
-            raise Broken("oblige", "P15", "answer", 2, (r, computed, tokens, known, most))
-        if not (
-            (self.told[r] == tokens)
-            if ((r in self.told) and (r in self.told_from) and (self.told_from[r] == computed))
-            else True
-        ):
-            raise Broken("oblige", "P16", "answer", 3, (r, computed, tokens, known, most))
-        self.told[r] = tokens
-        self.told_from[r] = computed
-        self.putting_off.pop(r, None)
-        self.polls.pop(r, None)
-        self.asking.discard(r)
-
-    def offer(self, r: Request, q: Position, depth: int, most: int) -> None:
-        """[scheduler] A chunk is offered for storing: it ends with token ``depth``, ``q`` lies in
-        it.
-
-        ``most`` is how many tokens the request, and the engine's options, let be stored.
-        """
-        if not ((r, q) in self.had):
-            raise Broken("oblige", "P7", "offer", 0, (r, q, depth, most))
-        if not (depth <= most):
-            raise Broken("oblige", "P15", "offer", 1, (r, q, depth, most))
-
-    def offer_is_computed(self, r: Request, depth: int) -> None:
-        """[scheduler] The step of an offer has been scheduled: it computes what was offered, if not
-        before.
-        """
-        if not ((r in self.computed_to) and (depth <= self.computed_to[r])):
-            raise Broken("oblige", "P7", "offer_is_computed", 0, (r, depth))
-
-    def use_key(self, named: Content, own: Content) -> None:
-        """[scheduler] The scheduler uses a key for a request whose own content at that depth is
-        ``own``.
-        """
-        if not (named == own):
-            raise Broken("oblige", "S12", "use_key", 0, (named, own))
-
-    def hit(self, r: Request, x: Residency) -> None:
-        """[scheduler] A lookup finds a key readable."""
-        if not (x in self.admitted_in):
-            raise Broken("oblige", "S6", "hit", 0, (r, x))
-        if not (self.admitted_in[x] == self.epoch):
-            raise Broken("oblige", "S13", "hit", 1, (r, x))
-        if not (x in self.ready):
-            raise Broken("oblige", "S6", "hit", 2, (r, x))
-        self.answered.add(r, x)
-
     def open_load(self, j: Job) -> None:
         """[scheduler] A load is prepared for a request; its residencies are pinned one by one."""
         if not ((not (j in self.job_epoch)) and (self.job_request[j] in self.alive)):
@@ -959,6 +824,141 @@ class Contract:
             raise Broken("oblige", "P12", "drained", 3, (residue,))
         if not all(r in self.concluded for r in self.announced):
             raise Broken("oblige", "P6", "drained", 4, (residue,))
+
+    def ask(self, r: Request) -> None:
+        """[engine] The engine asks what can be loaded."""
+        if not (r in self.alive):
+            raise Broken("assume", "", "ask", 0, (r,))
+        self.asking.add(r)
+        self.deferred.discard(r, ANY)
+
+    def look(self, r: Request) -> None:
+        """[scheduler] The first key of a lookup is looked up: what earlier lookups found counts no
+        more.
+
+        A lookup that asks the tier nothing leans on the last one that did.
+        """
+        if not (r in self.alive):
+            raise Broken("assume", "", "look", 0, (r,))
+        self.answered.discard(r, ANY)
+
+    def await_key(self, r: Request, x: Residency) -> None:
+        """[scheduler] A lookup finds a key that is still being stored, which it may wait for."""
+        if not (r in self.alive):
+            raise Broken("assume", "", "await_key", 0, (r, x))
+        if not ((x in self.storing) and (x in self.maker)):
+            raise Broken("oblige", "L4", "await_key", 1, (r, x))
+        if not (not self.unreported.none(self.maker[x], EACH)):
+            raise Broken("oblige", "L4", "await_key", 2, (r, x))
+
+    def defer(self, r: Request, most: int, now_best: int, could_be: int, moving: int) -> None:
+        """[scheduler] The scheduler puts an answer off: the engine is to ask again later.
+
+        It waits for the jobs that were in flight when it did so first; with none of them left it
+        may do so ``most`` times more. ``now_best`` is the greatest boundary that can be served,
+        ``could_be`` the same with all that is being stored; ``moving`` is 1 when a key that the
+        answer needs is on its way to the GPU.
+        """
+        if not (r in self.alive):
+            raise Broken("assume", "", "defer", 0, (r, most, now_best, could_be, moving))
+        if not (
+            not (
+                (r in self.putting_off)
+                and all(
+                    (self.putting_off[r] < self.job_number[j])
+                    for j, w in self.unreported.match(EACH, EACH)
+                )
+            )
+            or (self.polls[r] < most)
+        ):
+            raise Broken("oblige", "L1", "defer", 1, (r, most, now_best, could_be, moving))
+        if not (
+            (now_best < could_be)
+            or (moving == 1)
+            or not all(
+                (not (self.job_request[j] == r))
+                for j, w in self.unreported.match(EACH, EACH)
+            )
+        ):
+            raise Broken("oblige", "L3", "defer", 2, (r, most, now_best, could_be, moving))
+        if not (r in self.polls):
+            self.polls[r] = 0
+        if (
+            (r in self.putting_off)
+            and all(
+                (self.putting_off[r] < self.job_number[j])
+                for j, w in self.unreported.match(EACH, EACH)
+            )
+        ):
+            self.polls[r] = self.polls[r] + 1
+        if not (r in self.putting_off):
+            self.putting_off[r] = self.issued
+        self.deferred.add(r, self.now)
+        self.asking.discard(r)
+
+    def judge_own_wait(self, r: Request, now_best: int, could_be: int, moving: int) -> None:
+        """[scheduler] An answer is put off while a job of the request itself is in flight."""
+        if not ((now_best < could_be) or (moving == 1)):
+            raise Broken("oblige", "L3.1", "judge_own_wait", 0, (r, now_best, could_be, moving))
+
+    def answer(self, r: Request, computed: int, tokens: int, known: int, most: int) -> None:
+        """[scheduler] An answer: ``tokens`` beyond ``computed``, of a request of which ``known``
+        are known.
+
+        ``most`` is how many it lets itself be given.
+        """
+        if not (r in self.alive):
+            raise Broken("assume", "", "answer", 0, (r, computed, tokens, known, most))
+        if not ((not (tokens < 0)) and ((computed + tokens) <= known)):
+            raise Broken("oblige", "P16", "answer", 1, (r, computed, tokens, known, most))
+        if not (tokens <= most):
+            raise Broken("oblige", "P15", "answer", 2, (r, computed, tokens, known, most))
+        if not (
+            (self.told[r] == tokens)
+            if ((r in self.told) and (r in self.told_from) and (self.told_from[r] == computed))
+            else True
+        ):
+            raise Broken("oblige", "P16", "answer", 3, (r, computed, tokens, known, most))
+        self.told[r] = tokens
+        self.told_from[r] = computed
+        self.putting_off.pop(r, None)
+        self.polls.pop(r, None)
+        self.asking.discard(r)
+
+    def offer(self, r: Request, q: Position, depth: int, most: int) -> None:
+        """[scheduler] A chunk is offered for storing: it ends with token ``depth``, ``q`` lies in
+        it.
+
+        ``most`` is how many tokens the request, and the engine's options, let be stored.
+        """
+        if not ((r, q) in self.had):
+            raise Broken("oblige", "P7", "offer", 0, (r, q, depth, most))
+        if not (depth <= most):
+            raise Broken("oblige", "P15", "offer", 1, (r, q, depth, most))
+
+    def offer_is_computed(self, r: Request, depth: int) -> None:
+        """[scheduler] The step of an offer has been scheduled: it computes what was offered, if not
+        before.
+        """
+        if not ((r in self.computed_to) and (depth <= self.computed_to[r])):
+            raise Broken("oblige", "P7", "offer_is_computed", 0, (r, depth))
+
+    def use_key(self, named: Content, own: Content) -> None:
+        """[scheduler] The scheduler uses a key for a request whose own content at that depth is
+        ``own``.
+        """
+        if not (named == own):
+            raise Broken("oblige", "S12", "use_key", 0, (named, own))
+
+    def hit(self, r: Request, x: Residency) -> None:
+        """[scheduler] A lookup finds a key readable."""
+        if not (x in self.admitted_in):
+            raise Broken("oblige", "S6", "hit", 0, (r, x))
+        if not (self.admitted_in[x] == self.epoch):
+            raise Broken("oblige", "S13", "hit", 1, (r, x))
+        if not (x in self.ready):
+            raise Broken("oblige", "S6", "hit", 2, (r, x))
+        self.answered.add(r, x)
 
     def arrive(self, r: Request) -> None:
         """[engine] A request enters; its incarnation is new."""

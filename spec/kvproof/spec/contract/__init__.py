@@ -1,9 +1,9 @@
 """The contract: what any KV-offloading scheduler keeps, in leases, residencies, incarnations.
 
-Read in this order: ``sorts`` (the words), ``state`` (the fields) with
-``views`` (conditions that have a name), then the parties' moves in
-``engine``, ``jobs``, ``worker`` and ``tier``, then ``invariants`` and ``progress``; ``economy``
-only judges. It knows nothing of a scheduler's own fences, mirrors, cursors or job tables.
+Read in this order: ``sorts`` (the words), ``state`` (the fields) with ``views`` (conditions that
+have a name), then the parties' moves in ``engine``, ``lookups``, ``jobs``, ``worker`` and ``tier``,
+then ``invariants`` and ``progress``; ``economy`` only judges. It knows nothing of a scheduler's own
+fences, mirrors, cursors or job tables.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from kvproof.spec.contract.economy import EconomyMoves
 from kvproof.spec.contract.engine import EngineMoves
 from kvproof.spec.contract.invariants import Invariants
 from kvproof.spec.contract.jobs import JobMoves
+from kvproof.spec.contract.lookups import LookupMoves
 from kvproof.spec.contract.progress import Progress
 from kvproof.spec.contract.tier import TierMoves
 from kvproof.spec.contract.worker import WorkerMoves
@@ -22,7 +23,16 @@ from kvproof.spec.expressions import SpecError
 from kvproof.spec.ids import CONTRACT
 
 
-class Contract(EngineMoves, JobMoves, WorkerMoves, TierMoves, EconomyMoves, Invariants, Progress):
+class Contract(
+    EngineMoves,
+    LookupMoves,
+    JobMoves,
+    WorkerMoves,
+    TierMoves,
+    EconomyMoves,
+    Invariants,
+    Progress,
+):
     """All parties' moves and all invariants, as one machine."""
 
 
