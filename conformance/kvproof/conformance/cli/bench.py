@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kvproof.conformance.cli.bench_scheduler import scheduler
 from kvproof.conformance.cli.options import Json
 from kvproof.conformance.errors import UsageError
 from kvproof.conformance.releases.folders import installed, locate
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
     from kvproof.conformance.cli.console import Advance
     from kvproof.conformance.fuzz.campaign import CampaignResult
 
-app = typer.Typer(help="Measure the fuzzer, the monitor and the proofs.", no_args_is_help=True)
+app = typer.Typer(
+    help="Measure the fuzzer, the monitor, the proofs and the schedulers.", no_args_is_help=True
+)
+app.command("scheduler")(scheduler)
 
 Releases = Annotated[
     str | None,

@@ -10,6 +10,7 @@ from vllm.v1.kv_offload.cpu.manager import CPUOffloadingManager
 
 from kvproof.impl.scheduler.views import Found, Key, Room
 
+_LOOKUP = CPUOffloadingManager.lookup
 _HIT, _MISS, _PENDING = LookupResult.HIT, LookupResult.MISS, LookupResult.HIT_PENDING
 
 
@@ -33,6 +34,22 @@ class ManagerTier:
         if found is _MISS:
             return Found.MISS
         return Found.PENDING if found is _PENDING else Found.RETRY
+
+    def hits_ahead(self, keys: Sequence[Key]) -> int:
+        """How many of the first keys are hits; 0 unless the CPU manager's own ``lookup`` answers.
+
+        Calls cost more than answers do: this reads the policy's table as that ``lookup`` does. Who
+        wraps it wants to see every call.
+        """
+        manager: Any = self.manager
+        if not self.closed or "lookup" in vars(manager) or type(manager).lookup is not _LOOKUP:
+            return 0
+        get = manager._policy.get
+        for number, key in enumerate(keys):
+            chunk = get(key)
+            if chunk is None or chunk.ref_cnt < 0:
+                return number
+        return len(keys)
 
     def prepare_load(self, keys: Sequence[Key], context: Any) -> Any:
         """Pin keys and say where they lie."""

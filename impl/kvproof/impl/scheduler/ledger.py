@@ -24,6 +24,7 @@ class Ledger:
         counts: what went wrong, by name.
         room: how often room in the tier may have changed.
         changes: how often a key came, went or became readable.
+        losses: how often keys went, or a load failed: between two of these, hits stay hits.
     """
 
     def __init__(self, tier: Tier, workers: int) -> None:
@@ -35,6 +36,7 @@ class Ledger:
         self.counts: Counter[str] = Counter()
         self.room = 0
         self.changes = 0
+        self.losses = 0
         self._failed: dict[Key, set[str]] = {}
 
     def refused(self, request_id: str) -> frozenset[Key]:
@@ -47,6 +49,7 @@ class Ledger:
         """Keys have left the tier."""
         if keys:
             self.room += 1
+            self.losses += 1
         for key in keys:
             self.coverage.pop(key, None)
             self._failed.pop(key, None)
@@ -80,6 +83,7 @@ class Ledger:
         self.loading -= Counter(job.keys)
         if job.failed:
             self.counts["failed_loads"] += 1
+            self.losses += 1
             for key in job.keys:
                 self._failed.setdefault(key, set()).add(job.request_id)
 
@@ -98,6 +102,7 @@ class Ledger:
             mapping.clear()
         self.tier.reset()
         self.room += 1
+        self.losses += 1
         self.changes += 1
 
     def issue_load(self, request_id: str, keys: Sequence[Key], context: Any) -> Job:

@@ -11,6 +11,9 @@ from kvproof.impl.scheduler.plan import Transfer
 from kvproof.impl.scheduler.request import RequestState
 from kvproof.impl.scheduler.views import Found, Key, RequestView
 
+MOST_DOUBTS = 64
+"""Up to how many keys are asked for to find out that a lookup would find nothing new."""
+
 MOST_POLLS = 100
 """How often a lookup is put off when all jobs that it waited for at first have ended."""
 
@@ -36,35 +39,52 @@ class Loads:
         self.avoid_double_loads = avoid_double_loads
         self.planned: dict[int, Transfer] = {}
         self.lost: list[str] = []
-        self._finder = Finder(geometry, ledger.tier.lookup, ledger.coverage)
+        self._finder = Finder(geometry, ledger.tier, ledger.coverage)
 
     # --- questions ---
 
     def lookup(self, state: RequestState, computed: int, bound: int | None) -> int | None:
         """How many tokens beyond ``computed`` can be loaded; None: ask again."""
-        request, limits, ledger = state.request, state.limits, self.ledger
+        request, limits = state.request, state.limits
         if limits.skip_reading:
             return 0
         limit = request.num_tokens - 1
         for most in (bound, limits.max_load):
             if most is not None:
                 limit = min(limit, computed + most)
-        asked = (computed, limit, ledger.changes)
-        if state.asked != asked or not ledger.tier.closed:
-            state.answer = self._finder.find(
-                request.block_hashes,
-                state.context,
-                computed,
-                limit,
-                ledger.refused(request.request_id),
-            )
-            state.asked = asked
-        answer = state.answer
+        answer = self._answer(state, computed, limit)
         wait = answer.worth_waiting or self._on_its_way(request, computed, answer)
         if wait and self._may_wait(state):
             return None
         state.awaits, state.polls = None, 0
         return max(0, answer.boundary - computed)
+
+    def _answer(self, state: RequestState, computed: int, limit: int) -> Answer:
+        """What the tier has for a request: asked no more than its changes since call for."""
+        ledger, request, asked = self.ledger, state.request, state.asked
+        now = (computed, limit, ledger.changes)
+        # While nothing was lost, hits are hits still, and only what was no hit may have changed.
+        kept = ledger.tier.closed and asked is not None and state.losses == ledger.losses
+        if not (kept and self._stands(state, now)):
+            known = state.answer.hits if kept and asked and asked[0] <= computed else ()
+            state.whole = not any(known)
+            refused = ledger.refused(request.request_id)
+            state.answer = self._finder.find(
+                request.block_hashes, state.context, computed, limit, refused, known
+            )
+        state.asked, state.losses = now, ledger.losses
+        return state.answer
+
+    def _stands(self, state: RequestState, now: tuple[int, int, int]) -> bool:
+        """Whether a lookup would find again what it found; nothing was lost since then."""
+        if state.asked == now:
+            return True
+        doubts = state.answer.doubts
+        if state.asked is None or state.asked[:2] != now[:2] or len(doubts) > MOST_DOUBTS:
+            return False
+        lookup, context = self.ledger.tier.lookup, state.context
+        state.whole = state.whole and not doubts
+        return all(lookup(key, context) is found for key, found in doubts)
 
     def _on_its_way(self, request: RequestView, computed: int, answer: Answer) -> bool:
         """Whether somebody loads a chunk that the answer needs (L3)."""
@@ -131,11 +151,16 @@ class Loads:
     def _readable(
         self, state: RequestState, keys: Sequence[Key], computed: int, boundary: int
     ) -> bool:
-        """Whether the answer covers these keys, or the tier still has every one of them (S5)."""
+        """Whether the answer covers these keys, or the tier still has every one of them (S5).
+
+        An answer that rests on several looks covers none: a load takes what one look has found.
+        """
         if not keys:
             return False
         asked = state.asked
         answered = asked is not None and asked[::2] == (computed, self.ledger.changes)
-        if answered and self.ledger.tier.closed and state.answer.boundary == boundary:
+        tier = self.ledger.tier
+        if answered and tier.closed and state.whole and state.answer.boundary == boundary:
             return True
-        return all(self.ledger.tier.lookup(key, state.context) is Found.HIT for key in keys)
+        rest = keys[tier.hits_ahead(keys) :]
+        return all(tier.lookup(key, state.context) is Found.HIT for key in rest)

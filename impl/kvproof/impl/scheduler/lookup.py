@@ -8,15 +8,15 @@ once a lookup.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from kvproof.impl.scheduler.geometry import Geometry, Group, Kind
-from kvproof.impl.scheduler.views import Found, Key
+from kvproof.impl.scheduler.views import Found, Key, Tier
 
-Ask = Callable[[Key, Any], Found]
-"""A tier's lookup: key and request context to what it says."""
+_FIRST_BATCH = 32
+"""Keys that a closed tier is shown at first."""
 
 Coverage = dict[Key, int]
 """Keys that were stored without their first blocks -> how many are missing."""
@@ -24,18 +24,28 @@ Coverage = dict[Key, int]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """``boundary`` tokens can be had, those on the GPU included; or more, after a wait."""
+    """``boundary`` tokens can be had, those on the GPU included; or more, after a wait.
+
+    Attributes:
+        boundary: see above.
+        worth_waiting: see above.
+        hits: for each group that needs everything, the chunk up to which all were hits.
+        doubts: keys that were no hits, and what they were. While these are that, and no hit is
+            lost, the answer stays right.
+    """
 
     boundary: int
     worth_waiting: bool = False
+    hits: Sequence[int] = ()
+    doubts: Sequence[tuple[Key, Found]] = ()
 
 
 class Finder:
     """Answers lookups over one tier."""
 
-    def __init__(self, geometry: Geometry, ask: Ask, coverage: Coverage) -> None:
+    def __init__(self, geometry: Geometry, tier: Tier, coverage: Coverage) -> None:
         self._geometry = geometry
-        self._ask = ask
+        self._tier = tier
         self._coverage = coverage
 
     def find(
@@ -44,7 +54,8 @@ class Finder:
         context: Any,
         floor: int,
         limit: int,
-        refused: Container[Key] = (),
+        refused: Collection[Key] = (),
+        known: Sequence[int] = (),
     ) -> Answer:
         """The greatest boundary in [floor, limit].
 
@@ -54,19 +65,20 @@ class Finder:
             floor: tokens that the GPU has.
             limit: the greatest boundary that is allowed.
             refused: keys that must not be loaded for this request (a load of them failed).
+            known: ``hits`` of an earlier answer, with a floor no greater; nothing was lost since.
         """
         search = _Search(self, hashes, context, floor, refused)
         ready = maybe = limit
-        for group in self._geometry.prefix:
+        for number, group in enumerate(self._geometry.prefix):
             if maybe <= floor:
                 break
-            near, far = search.run(group, maybe)
+            near, far = search.run(group, maybe, known[number] if number < len(known) else 0)
             ready, maybe = min(ready, near), min(maybe, far)
         if maybe <= floor:
-            return Answer(floor)
+            return Answer(floor, False, search.hits, search.doubts)
         maybe = search.settle(maybe, Found.RETRY)
         ready = search.settle(min(ready, maybe), Found.HIT)
-        return Answer(max(ready, floor), worth_waiting=ready < maybe)
+        return Answer(max(ready, floor), ready < maybe, search.hits, search.doubts)
 
     def needed(
         self, hashes: Sequence[bytes], floor: int, boundary: int
@@ -87,7 +99,7 @@ class Finder:
 
 
 class _Search:
-    """One lookup: what was asked so far."""
+    """One lookup: what was asked so far, and what of that the answer rests on."""
 
     def __init__(
         self,
@@ -95,37 +107,58 @@ class _Search:
         hashes: Sequence[bytes],
         context: Any,
         floor: int,
-        refused: Container[Key],
+        refused: Collection[Key],
     ) -> None:
         self._geometry = finder._geometry
-        self._ask = finder._ask
+        self._tier = finder._tier
         self._coverage = finder._coverage
         self._hashes = hashes
         self._context = context
         self._floor = floor
         self._refused = refused
         self._known: dict[tuple[int, int], Found] = {}
+        self.hits: list[int] = []
+        self.doubts: list[tuple[Key, Found]] = []
 
-    def run(self, group: Group, limit: int) -> tuple[int, int]:
-        """Ends, in tokens, of the leading run of readable chunks, and of those not absent."""
+    def run(self, group: Group, limit: int, known: int) -> tuple[int, int]:
+        """Ends, in tokens, of the leading run of readable chunks, and of those not absent.
+
+        All chunks from the floor to ``known`` are hits.
+        """
         size, per, suffix = group.tokens_per_chunk, group.hashes_per_chunk, group.suffix
-        hashes, ask, context, refused = self._hashes, self._ask, self._context, self._refused
-        start = self._floor // size
+        hashes, context, refused = self._hashes, self._context, self._refused
         # A drafter reads one chunk beyond the boundary, so one more must be there.
         stop = min(-(-limit // size) + group.draft, len(hashes) // per)
-        hit, miss = Found.HIT, Found.MISS
+        start = self._hits_ahead(group, min(stop, max(self._floor // size, known)), stop)
         near = far = stop
         for chunk in range(start, stop):
             key = hashes[(chunk + 1) * per - 1] + suffix
-            found = ask(key, context)
-            if found is hit and not (refused and key in refused):
+            found = Found.MISS if key in refused else self._tier.lookup(key, context)
+            if found is Found.HIT:
                 continue
-            if found is miss or key in refused:
+            # What lies between the first that is no hit and the first miss decides nothing.
+            if near == stop or found is Found.MISS:
+                self.doubts.append((key, found))
+                near = min(near, chunk)
+            if found is Found.MISS:
                 far = chunk
                 break
-            near = min(near, chunk)
-        near = min(near, far)
+        self.hits.append(near)
         return (near - group.draft) * size, (far - group.draft) * size
+
+    def _hits_ahead(self, group: Group, start: int, stop: int) -> int:
+        """The chunk up to which all from ``start`` on are hits, as far as nobody need be asked."""
+        per, suffix, count = group.hashes_per_chunk, group.suffix, _FIRST_BATCH
+        while start < stop and not self._refused:
+            # Small at first, since most prompts are not there at all.
+            end = min(stop, start + count)
+            keys = [h + suffix for h in self._hashes[(start + 1) * per - 1 : end * per : per]]
+            ahead = self._tier.hits_ahead(keys)
+            start += ahead
+            if ahead < len(keys):
+                break
+            count *= 4
+        return start
 
     def settle(self, boundary: int, least: Found) -> int:
         """The greatest boundary up to ``boundary`` that no group objects to."""
@@ -189,6 +222,8 @@ class _Search:
         found = self._known.get(place)
         if found is None:
             key = self._key(group, chunk)
-            found = Found.MISS if key in self._refused else self._ask(key, self._context)
+            found = Found.MISS if key in self._refused else self._tier.lookup(key, self._context)
             self._known[place] = found
+            if found is not Found.HIT:
+                self.doubts.append((key, found))
         return found

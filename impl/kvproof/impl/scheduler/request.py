@@ -39,6 +39,8 @@ class RequestState:
         refused_at: how often room had changed by then.
         settled: keys beyond a refused one that need not be offered again.
         asked: (computed tokens, limit, changes of the tier) of the last lookup.
+        losses: how often keys had been lost by then.
+        whole: all that the answer rests on was asked since the last time that anything was.
         answer: what that lookup found.
         awaits: the first job number that was still to come when its lookup was first put off.
         polls: how often it was put off since then with none of the earlier jobs in flight.
@@ -54,6 +56,8 @@ class RequestState:
     refused_at: int = 0
     settled: frozenset[Key] = frozenset()
     asked: tuple[int, int, int] | None = None
+    losses: int = -1
+    whole: bool = True
     answer: Answer = field(default_factory=lambda: Answer(0))
     awaits: int | None = None
     polls: int = 0

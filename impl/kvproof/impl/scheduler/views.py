@@ -73,6 +73,13 @@ class Tier(Protocol):
         """Whether a key can be loaded."""
         ...
 
+    def hits_ahead(self, keys: Sequence[Key]) -> int:
+        """How many of the first keys are hits, as far as that is known without asking; 0 is right.
+
+        For a closed tier in this process, which need not be asked key by key.
+        """
+        ...
+
     def prepare_load(self, keys: Sequence[Key], context: Any) -> Any:
         """Pin keys and say where they lie."""
         ...
