@@ -63,6 +63,10 @@ class OffloadWorker(OffloadingConnectorWorker):
 
     # --- after it ---
 
+    def get_finished(self, finished_req_ids: set[str]) -> tuple[set[str], set[str]]:
+        """Requests whose loads have ended, failed or not: for cores that are told no more."""
+        return set(), self.results().finished_recving
+
     def results(self) -> KVConnectorTransferResults:
         """What has ended since the last call, failed or not."""
         found = KVConnectorTransferResults()
