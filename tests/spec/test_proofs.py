@@ -13,13 +13,15 @@ def test_every_obligation_on_the_spec_is_proved() -> None:
     results = prove_all(jobs=1, timeout_ms=60_000)
     assert [r for r in results if r.status != "proved"] == []
     assert Counter(r.kind for r in results) == {
-        "initial": 40,
-        "defined": 91,
+        "initial": 55,
+        "defined": 138,
         "faithful": 69,
         "conclude": 10,
-        "step": 241,
+        "step": 330,
         "progress": 22,
         "effect": 139,
+        "superpose": 72,
+        "refine": 21,
         "function": 142,
     }
 

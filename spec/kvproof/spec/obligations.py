@@ -30,13 +30,14 @@ Goal = tuple[list[Any], Any]
 
 @dataclass(frozen=True)
 class Obligation:
-    """One thing to prove. ``build`` makes its formulas in an encoder of the machine under proof."""
+    """One thing to prove. ``build`` makes its formulas in an encoder of ``machine``."""
 
     kind: str
     action: str
     id: str
     name: str
     build: Callable[[Encoder], Goal]
+    machine: str = "contract"
 
 
 def obligations(spec: ir.Machine, subject: ir.Machine) -> list[Obligation]:
@@ -95,13 +96,15 @@ class _Run:
     known: list[Any]
 
 
-def _start(action: ir.Action, e: Encoder) -> _Run:
+def start(action: ir.Action, e: Encoder) -> _Run:
+    """An action about to be carried out in any state that satisfies the invariants."""
     state = e.arbitrary()
     env = {p.name: e.constant(p) for p in action.params}
     return _Run(state, env, e.invariants())
 
 
-def _advance(run: _Run, statements: tuple[ir.Statement, ...]) -> _Run:
+def advance(run: _Run, statements: tuple[ir.Statement, ...]) -> _Run:
+    """Carry statements out: guards are taken for granted, updates change the state."""
     for statement in statements:
         if isinstance(statement, ir.Guard):
             run.known.append(run.state.eval(statement.cond, run.env))
@@ -191,7 +194,7 @@ def _defined_at(
     def build(e: Encoder) -> Goal:
         if where is None:
             return [], e.false
-        run = _advance(_start(action, e), action.body[:where])
+        run = advance(start(action, e), action.body[:where])
         statement = action.body[where]
         if isinstance(statement, ir.Guard):
             return run.known, defined(statement.cond, run.state, run.env)
@@ -209,7 +212,7 @@ def _concluded_at(
     def build(e: Encoder) -> Goal:
         if where is None:
             return [], e.false
-        run = _advance(_start(action, e), action.body[:where])
+        run = advance(start(action, e), action.body[:where])
         statement = action.body[where]
         assert isinstance(statement, ir.Guard)
         return run.known, run.state.eval(statement.cond, run.env)
@@ -219,7 +222,7 @@ def _concluded_at(
 
 def _step(spec: ir.Machine, action: ir.Action, inv: ir.Invariant) -> Obligation:
     def build(e: Encoder) -> Goal:
-        run = _advance(_start(action, e), action.body)
+        run = advance(start(action, e), action.body)
         return run.known, run.state.eval(inv.body, {})
 
     return Obligation("step", action.name, inv.id, f"step/{action.name}/{inv.name}", build)
@@ -227,11 +230,11 @@ def _step(spec: ir.Machine, action: ir.Action, inv: ir.Invariant) -> Obligation:
 
 def _progress(action: ir.Action, measure: ir.Measure) -> Obligation:
     def build(e: Encoder) -> Goal:
-        run = _start(action, e)
+        run = start(action, e)
         bound, env = run.state.bind(measure.params, {})
         before = run.state.eval(measure.rest, env)
         begins = run.state.eval(measure.begins, env)
-        after = _advance(run, action.body).state.eval(measure.rest, env)
+        after = advance(run, action.body).state.eval(measure.rest, env)
         return run.known, z3.ForAll(bound, z3.Implies(after, z3.Or(before, begins)))
 
     name = f"progress/{action.name}/{measure.name}"
@@ -257,8 +260,8 @@ def _effect(
     """After ``actual``, the field is as update ``index`` of ``expected`` leaves it at its place."""
 
     def build(e: Encoder) -> Goal:
-        after = _advance(_start(actual, e), actual.body)
-        at = _advance(_start(expected, e), expected.body[:index])
+        after = advance(start(actual, e), actual.body)
+        at = advance(start(expected, e), expected.body[:index])
         update = expected.body[index]
         assert not isinstance(update, ir.Guard)
         columns = e.row_variables(update.field)

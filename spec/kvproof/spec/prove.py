@@ -20,7 +20,9 @@ from kvproof.spec.functions.verify import (
     function_obligations,
     spec_text,
 )
+from kvproof.spec.mechanism import NOT_OURS, REFINED, mechanism
 from kvproof.spec.obligations import Obligation, obligations
+from kvproof.spec.refinement import refinement
 
 CHUNK = 24
 """Obligations per task: large enough to amortise the trip, small enough to show progress."""
@@ -51,12 +53,16 @@ def subject(generated: bool) -> ir.Machine:
 @cache
 def _all(generated: bool) -> list[Obligation | FunctionObligation]:
     text = emitted_text() if generated else spec_text()
-    return [*obligations(contract(), subject(generated)), *function_obligations(text)]
+    return [
+        *obligations(contract(), subject(generated)),
+        *refinement(contract(), mechanism(), REFINED, NOT_OURS),
+        *function_obligations(text),
+    ]
 
 
 @cache
-def _encoder() -> Encoder:
-    return Encoder(contract())
+def _encoder(machine: str) -> Encoder:
+    return Encoder(mechanism() if machine == "mechanism" else contract())
 
 
 def prove_one(obligation: Obligation | FunctionObligation, timeout_ms: int) -> ObligationResult:
@@ -78,7 +84,7 @@ def prove_one(obligation: Obligation | FunctionObligation, timeout_ms: int) -> O
 
 
 def _ask(obligation: Obligation, timeout_ms: int) -> tuple[str, str | None]:
-    encoder = _encoder()
+    encoder = _encoder(obligation.machine)
     hypotheses, goal = obligation.build(encoder)
     solver = z3.Solver(ctx=encoder.context)
     solver.set("timeout", timeout_ms)
