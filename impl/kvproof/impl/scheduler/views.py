@@ -19,7 +19,11 @@ class RequestView(Protocol):
     request_id: str
     num_computed_tokens: int
     num_prompt_tokens: int
-    block_hashes: Sequence[bytes]
+
+    @property
+    def block_hashes(self) -> Sequence[bytes]:
+        """The hashes of its known blocks."""
+        ...
 
     @property
     def num_tokens(self) -> int:
