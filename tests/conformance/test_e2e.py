@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import functools
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
+from kvproof.conformance.e2e.models import MODELS, save
 from kvproof.conformance.e2e.run import RELEASE, played
 from kvproof.conformance.e2e.seen import FAILING_ROUNDS, Seen
 from kvproof.conformance.e2e.workload import prompts
@@ -15,15 +20,21 @@ from kvproof.conformance.releases import child_environment
 pytestmark = [pytest.mark.e2e, pytest.mark.vllm]
 
 REQUESTS = len(prompts())
+README = Path(__file__).parents[2] / "README.md"
+
+
+def environment() -> dict[str, str]:
+    """That of a process inside the release."""
+    try:
+        return child_environment(RELEASE)
+    except UsageError as missing:
+        pytest.skip(str(missing))
 
 
 @functools.cache
 def ours(model: str) -> Seen:
     """What our connector did with a model."""
-    try:
-        child_environment(RELEASE)
-    except UsageError as missing:
-        pytest.skip(str(missing))
+    environment()
     (seen,) = played(model, ["ours"])
     return seen
 
@@ -75,3 +86,19 @@ def test_a_run_that_could_not_have_shown_a_fault_does_not_hold() -> None:
 def test_an_unknown_model_is_refused() -> None:
     with pytest.raises(UsageError, match="no model is called 'gpt': there are llama, mistral, "):
         played("gpt")
+
+
+def test_the_example_of_the_readme_runs_as_it_stands(tmp_path: Path) -> None:
+    example = re.search(r"```python\n(# offline\.py MODEL\n.*?)```", README.read_text(), re.DOTALL)
+    assert example
+    script = tmp_path / "offline.py"
+    script.write_text(example[1])
+    save(MODELS["llama"], tmp_path / "model")
+    ended = subprocess.run(
+        [sys.executable, "-P", str(script), str(tmp_path / "model")],
+        env=environment(),
+        capture_output=True,
+        text=True,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "640 of 700 prompt tokens were loaded\nsame tokens: True\n" in ended.stdout

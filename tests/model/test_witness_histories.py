@@ -154,6 +154,20 @@ def test_where_a_load_failed_it_is_not_tried_again() -> None:
     assert again.value.id == "L5"
 
 
+def test_a_load_that_failed_may_change_the_next_answer() -> None:
+    s = Scene()
+    s.stored()
+    p = s.issued_load()
+    s.start_load(W, p)
+    s.submit(W, Job(101))
+    s.fail(W, Job(101))
+    s.report(W, Job(101))
+    s.release(p)
+    s.ask(R)
+    s.answer(R, 0, 0, 8, 8)
+    assert s.reference.told == {R: 0}
+
+
 def test_a_load_that_ended_well_is_not_given_up() -> None:
     s = Scene()
     s.stored()
@@ -354,6 +368,24 @@ def test_a_session_that_goes_on_forgets_what_it_was_answered() -> None:
     s.extend(R)
     assert s.reference.told == {}
     s.answer(R, 0, 0, 8, 8)
+
+
+def test_a_block_hash_names_one_prefix() -> None:
+    s = Scene()
+    s.name_prefix(C, C)
+    with pytest.raises(Broken) as two:
+        s.name_prefix(C, Content(8))
+    assert two.value.kind == "assume"
+
+
+def test_a_lookup_for_a_life_that_has_ended_confuses_incarnations() -> None:
+    s = Scene()
+    s.stored()
+    s.finish(R)
+    for action, params in (("look", (R,)), ("await_key", (R, Residency(1)))):
+        with pytest.raises(Broken) as dead:
+            getattr(s, action)(*params)
+        assert dead.value.id == "P13"
 
 
 def test_a_flush_waits_only_for_blocks_that_are_handed_out_again() -> None:

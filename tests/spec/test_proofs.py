@@ -15,12 +15,12 @@ def test_every_obligation_on_the_spec_is_proved() -> None:
     assert Counter(r.kind for r in results) == {
         "initial": 55,
         "defined": 138,
-        "faithful": 69,
+        "faithful": 70,
         "conclude": 10,
         "step": 330,
         "progress": 22,
         "effect": 139,
-        "superpose": 72,
+        "superpose": 73,
         "refine": 21,
         "function": 142,
     }

@@ -566,12 +566,14 @@ class Contract:
 
     def open_load(self, j: Job) -> None:
         """[scheduler] A load is prepared for a request; its residencies are pinned one by one."""
-        if not ((not (j in self.job_epoch)) and (self.job_request[j] in self.alive)):
+        if not (not (j in self.job_epoch)):
             raise Broken("assume", "", "open_load", 0, (j,))
+        if not (self.job_request[j] in self.alive):
+            raise Broken("oblige", "P13", "open_load", 1, (j,))
         if not (not (j in self.store)):
-            raise Broken("assume", "", "open_load", 1, (j,))
+            raise Broken("assume", "", "open_load", 2, (j,))
         if not (not self.asking):
-            raise Broken("oblige", "P16", "open_load", 2, (j,))
+            raise Broken("oblige", "P16", "open_load", 3, (j,))
         self.load.add(j)
         self.job_epoch[j] = self.epoch
 
@@ -839,13 +841,13 @@ class Contract:
         A lookup that asks the tier nothing leans on the last one that did.
         """
         if not (r in self.alive):
-            raise Broken("assume", "", "look", 0, (r,))
+            raise Broken("oblige", "P13", "look", 0, (r,))
         self.answered.discard(r, ANY)
 
     def await_key(self, r: Request, x: Residency) -> None:
         """[scheduler] A lookup finds a key that is still being stored, which it may wait for."""
         if not (r in self.alive):
-            raise Broken("assume", "", "await_key", 0, (r, x))
+            raise Broken("oblige", "P13", "await_key", 0, (r, x))
         if not ((x in self.storing) and (x in self.maker)):
             raise Broken("oblige", "L4", "await_key", 1, (r, x))
         if not (not self.unreported.none(self.maker[x], EACH)):
@@ -860,7 +862,7 @@ class Contract:
         answer needs is on its way to the GPU.
         """
         if not (r in self.alive):
-            raise Broken("assume", "", "defer", 0, (r, most, now_best, could_be, moving))
+            raise Broken("oblige", "P13", "defer", 0, (r, most, now_best, could_be, moving))
         if not (
             not (
                 (r in self.putting_off)
@@ -908,7 +910,7 @@ class Contract:
         ``most`` is how many it lets itself be given.
         """
         if not (r in self.alive):
-            raise Broken("assume", "", "answer", 0, (r, computed, tokens, known, most))
+            raise Broken("oblige", "P13", "answer", 0, (r, computed, tokens, known, most))
         if not ((not (tokens < 0)) and ((computed + tokens) <= known)):
             raise Broken("oblige", "P16", "answer", 1, (r, computed, tokens, known, most))
         if not (tokens <= most):
@@ -989,6 +991,11 @@ class Contract:
         self.polls.pop(r, None)
         self.asking.discard(r)
         self.told.pop(r, None)
+
+    def name_prefix(self, named: Content, own: Content) -> None:
+        """[engine] The engine's hash of a request's prefix ``own``, which it gave ``named`` so far."""
+        if not (named == own):
+            raise Broken("assume", "", "name_prefix", 0, (named, own))
 
     def extend(self, r: Request) -> None:
         """[engine] A session goes on with other tokens than were known."""

@@ -32,12 +32,12 @@ def the_scheduler_is_asked_about_nobody(s: Scene) -> Move:
     return s.ask, R
 
 
-@breaks("A-answer")
+@breaks("P13")
 def an_answer_is_given_for_nobody(s: Scene) -> Move:
     return s.answer, R, 0, 0, 0, 0
 
 
-@breaks("A-defer")
+@breaks("P13")
 def an_answer_is_put_off_for_nobody(s: Scene) -> Move:
     return s.defer, R, 1, 0, 1, 0
 

@@ -15,7 +15,7 @@ def a_load_is_prepared_twice(s: Scene) -> Move:
     return s.open_load, Job(101)
 
 
-@breaks("A-open_load")
+@breaks("P13")
 def a_load_is_prepared_for_nobody(s: Scene) -> Move:
     return s.open_load, Job(101)
 

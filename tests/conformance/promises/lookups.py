@@ -8,7 +8,7 @@ from tests.conformance.promises.table import Move, breaks, holds
 from tests.model.scene import OTHER, R, Scene
 
 
-@breaks("A-look")
+@breaks("P13")
 def a_key_is_looked_up_for_nobody(s: Scene) -> Move:
     return s.look, R
 
@@ -233,7 +233,7 @@ def a_session_that_goes_on_asks_nothing(s: Scene) -> None:
 # --- waiting -------------------------------------------------------------------------------------
 
 
-@breaks("A-await_key")
+@breaks("P13")
 def a_key_is_waited_for_by_nobody(s: Scene) -> Move:
     s.computed()
     s.issued_store()

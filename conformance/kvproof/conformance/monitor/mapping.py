@@ -108,10 +108,9 @@ class Mapping(JobReaders):
             tokens = (i + 1) * self.world.header.tokens_per_hash
             if tokens >= len(marks):
                 raise Contradiction(f"{event.req} has a hash of {tokens} tokens before them")
-            if self.world.hashes.setdefault(block_hash, marks[tokens]) != marks[tokens]:
-                raise Contradiction(f"hash {block_hash[:8]} names two different prefixes")
+            yield "name_prefix", (self.world.hashes.get(block_hash, marks[tokens]), marks[tokens])
+            self.world.hashes[block_hash] = marks[tokens]
             self.world.named[marks[tokens]] = block_hash
-        return iter(())
 
     def _former_life_lingers(self, req: str) -> bool:
         """Whether the id's last life ended in this window, or has jobs that are not reported."""

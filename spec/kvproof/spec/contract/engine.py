@@ -49,6 +49,11 @@ class EngineMoves(Views):
         self.forget_lookup(r)
 
     @action(by="engine")
+    def name_prefix(self, named: Expr[Content], own: Expr[Content]) -> None:
+        """The engine's hash of a request's prefix ``own``, which it gave ``named`` so far."""
+        assume(named == own)
+
+    @action(by="engine")
     def extend(self, r: Expr[Request]) -> None:
         """A session goes on with other tokens than were known."""
         assume(self.alive[r])

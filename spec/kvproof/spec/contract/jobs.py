@@ -37,7 +37,8 @@ class JobMoves(Views):
     @action(by="scheduler")
     def open_load(self, j: Expr[Job]) -> None:
         """A load is prepared for a request; its residencies are pinned one by one."""
-        assume(both(negate(self.job_epoch.has(j)), self.alive[self.job_request[j]]))
+        assume(negate(self.job_epoch.has(j)))
+        oblige("P13", self.alive[self.job_request[j]])
         assume(negate(self.store[j]))
         oblige("P16", none(self.asking.match(EACH)))
         self.load.add(j)

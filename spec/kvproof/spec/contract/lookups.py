@@ -40,13 +40,13 @@ class LookupMoves(Views):
 
         A lookup that asks the tier nothing leans on the last one that did.
         """
-        assume(self.alive[r])
+        oblige("P13", self.alive[r])
         self.answered.discard(r, ANY)
 
     @action(by="scheduler")
     def await_key(self, r: Expr[Request], x: Expr[Residency]) -> None:
         """A lookup finds a key that is still being stored, which it may wait for."""
-        assume(self.alive[r])
+        oblige("P13", self.alive[r])
         oblige("L4", both(self.storing[x], self.maker.has(x)))
         oblige("L4", negate(none(self.unreported.match(self.maker[x], EACH))))
 
@@ -61,7 +61,7 @@ class LookupMoves(Views):
         """
         busy = self.has_own_job(r)
         waits = negate(self.outlasted(r))
-        assume(self.alive[r])
+        oblige("P13", self.alive[r])
         oblige("L1", either(waits, self.polls[r] < most))
         oblige("L3", either(now_best < could_be, moving == 1, busy))
         self.polls.put(r, 0, when=negate(self.polls.has(r)))
@@ -97,7 +97,7 @@ class LookupMoves(Views):
 
         ``most`` is how many it lets itself be given.
         """
-        assume(self.alive[r])
+        oblige("P13", self.alive[r])
         oblige("P16", both(negate(tokens < 0), computed + tokens <= known))
         oblige("P15", tokens <= most)
         oblige(

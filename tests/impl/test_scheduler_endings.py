@@ -1,0 +1,91 @@
+"""What is stored of requests that end: never what a load did not bring, never under a new life."""
+
+from __future__ import annotations
+
+import pytest
+
+from kvproof.impl.scheduler.plan import Transfer
+
+from .small_world import SmallRequest, SmallTier, World, full, key, sizes
+
+
+def loading() -> tuple[World, int]:
+    """A request that computed nothing and loads 4 tokens; the number of the load."""
+    world = World(sizes(full(2)), SmallTier(slots=2))
+    world.tier.fill([key(0, 1), key(0, 3)])
+    request = world.add(SmallRequest("a", 5))
+    assert world.scheduler.lookup(request, 0) == 4
+    world.table("a", [1, 2])
+    world.scheduler.allocated(request, [[1, 2]], 4, 0)
+    request.num_computed_tokens = 4
+    (load,) = world.step({}).loads
+    return world, load
+
+
+def lose_the_tier(world: World) -> None:
+    """Nothing is there any more, so that everything would be taken again."""
+    world.tier.chunks.clear()
+
+
+def test_what_a_load_failed_to_bring_is_not_stored() -> None:
+    world, load = loading()
+    world.scheduler.report(load, failed=True)
+    lose_the_tier(world)
+    world.finish("a")
+    assert world.step({}).stores == {}
+
+
+def test_what_is_still_being_loaded_is_not_stored() -> None:
+    world, _ = loading()
+    lose_the_tier(world)
+    world.finish("a")
+    assert world.step({}).stores == {}
+
+
+@pytest.mark.parametrize("reported", [True, False])
+def test_what_was_loaded_is_stored_when_the_tier_has_lost_it(reported: bool) -> None:
+    world, load = loading()
+    if reported:
+        world.scheduler.report(load)
+    else:  # after a reset the report says nothing, but the engine goes on
+        world.scheduler.reset()
+        world.step({"a": 1})
+        world.scheduler.report(load)
+    lose_the_tier(world)
+    world.finish("a")
+    assert list(world.step({}).stores.values()) == (
+        [Transfer("a", [1, 2], [2], [0], (key(0, 1), key(0, 3)))]
+    )
+
+
+def test_the_offer_of_a_request_that_has_ended_is_not_made_again_for_its_successor() -> None:
+    world = World(sizes(full(2)), SmallTier(slots=1))
+    world.add(SmallRequest("a", 2))
+    world.table("a", [1])
+    (store,) = world.step({"a": 2}).stores
+    world.step({"a": 1})
+    world.requests["a"].of = "b"
+    world.finish("a")
+    world.step({})
+    assert world.tier.finished == ["a"]
+    world.add(SmallRequest("a", 3, of="c"))
+    world.table("a", [2])
+    world.scheduler.report(store)
+    assert world.step({"a": 1}).stores == {}
+
+
+def test_a_request_that_ends_leaves_its_successor_waiting_for_room() -> None:
+    world = World(sizes(full(2)), SmallTier(slots=1))
+    world.add(SmallRequest("x", 2, of="x"))
+    world.table("x", [9])
+    (store,) = world.step({"x": 2}).stores
+    world.add(SmallRequest("a", 2, of="b"))
+    world.table("a", [1])
+    assert world.step({"a": 2}).stores == {}
+    world.finish("a")
+    world.add(SmallRequest("a", 2, of="c"))
+    world.table("a", [2])
+    assert world.step({"a": 2}).stores == {}
+    world.scheduler.report(store)
+    (stored,) = world.step({"a": 1}).stores.values()
+    assert stored == Transfer("a", [2], [1], [0], (key(0, 1, "c"),))
