@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from kvproof.impl.scheduler.plan import Transfer
 
 from .small_world import SmallRequest, SmallTier, World, full, key, sizes
+
+WHOLE = Transfer("a", [1, 2], [2], [0], (key(0, 1), key(0, 3)))
 
 
 def loading() -> tuple[World, int]:
@@ -42,20 +42,23 @@ def test_what_is_still_being_loaded_is_not_stored() -> None:
     assert world.step({}).stores == {}
 
 
-@pytest.mark.parametrize("reported", [True, False])
-def test_what_was_loaded_is_stored_when_the_tier_has_lost_it(reported: bool) -> None:
+def test_what_was_loaded_is_stored_when_the_tier_has_lost_it() -> None:
     world, load = loading()
-    if reported:
-        world.scheduler.report(load)
-    else:  # after a reset the report says nothing, but the engine goes on
-        world.scheduler.reset()
-        world.step({"a": 1})
-        world.scheduler.report(load)
+    world.scheduler.report(load)
     lose_the_tier(world)
     world.finish("a")
-    assert list(world.step({}).stores.values()) == (
-        [Transfer("a", [1, 2], [2], [0], (key(0, 1), key(0, 3)))]
-    )
+    assert list(world.step({}).stores.values()) == [WHOLE]
+
+
+def test_so_is_what_was_loaded_across_a_reset_when_the_request_has_run_since() -> None:
+    world, load = loading()
+    world.scheduler.reset()
+    world.scheduler.report(load)  # says nothing any more
+    world.table("a", [])  # so that nothing is stored before the end
+    assert world.step({"a": 1}).stores == {}
+    world.table("a", [1, 2])
+    world.finish("a")
+    assert list(world.step({}).stores.values()) == [WHOLE]
 
 
 def test_the_offer_of_a_request_that_has_ended_is_not_made_again_for_its_successor() -> None:

@@ -14,15 +14,12 @@ from vllm.distributed.kv_transfer.kv_connector.v1.offloading.config import (
     build_offloading_config,
     get_offloading_group_ids,
 )
-from vllm.logger import init_logger
 from vllm.v1.kv_offload.factory import OffloadingSpecFactory
 
 from kvproof.impl.connector.config import check
 from kvproof.impl.connector.messages import StepMetadata, WorkerReport
 from kvproof.impl.connector.scheduler import SchedulerRole
 from kvproof.impl.connector.worker import OffloadWorker
-
-logger = init_logger(__name__)
 
 
 class OffloadingConnector(KVConnectorBase_V1, SupportsHMA):
@@ -38,11 +35,6 @@ class OffloadingConnector(KVConnectorBase_V1, SupportsHMA):
         self.connector_worker: OffloadWorker | None = None
         if role == KVConnectorRole.SCHEDULER:
             self.connector_scheduler = SchedulerRole(spec, vllm_config, kv_cache_config)
-            if vllm_config.kv_transfer_config.kv_load_failure_policy == "fail":
-                logger.warning_once(
-                    "kv_load_failure_policy is 'fail': a request whose load fails ends with an"
-                    " error. With 'recompute' it is computed instead."
-                )
         else:
             self.connector_worker = OffloadWorker(spec, vllm_config, kv_cache_config)
         offloaded = set(get_offloading_group_ids(kv_cache_config))

@@ -72,12 +72,17 @@ class OffloadScheduler:
 
         Args:
             request_id: the request; an unknown one is passed over.
-            tokens: how many of its tokens are computed (the last sampled one never is).
+            tokens: how many of its tokens are computed (the last sampled one never is); what a load
+                did not bring is left out here.
             blocks: its block table, per group.
         """
         state = self.requests.pop(request_id, None)
         if state is not None:
             self._alarms.forget(request_id)
+            self._stores.waiting.pop(request_id, None)
+            if state.sure is not None:
+                # The engine counts what a load was to bring as soon as it has handed out blocks.
+                tokens = min(tokens, state.sure)
             self._stores.ending.append(Ending(state, tokens, blocks))
 
     @property
@@ -132,6 +137,9 @@ class OffloadScheduler:
             plan.flush |= ledger.fence.jobs(leased)
         self._leased = set()
         requests = self.requests
+        for request_id in step.started:
+            if request_id in requests:
+                requests[request_id].sure = None
         for request_id in step.handed:
             if request_id in requests:
                 stores.store_states(requests[request_id], step, plan)
@@ -163,7 +171,12 @@ class OffloadScheduler:
 
         What is unknown, over or dead changes nothing (P5).
         """
-        return self._ledger.report(number, workers, failed)
+        job = self._ledger.report(number, workers, failed)
+        if job is not None and not (job.is_store or job.failed):
+            state = self.requests.get(job.request_id)
+            if state is not None and state.context is job.context:
+                state.sure = None
+        return job
 
     def reset(self) -> None:
         """Forget everything that was stored or is on its way; may come at any time, often (P10)."""

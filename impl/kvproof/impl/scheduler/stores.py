@@ -65,7 +65,6 @@ class Stores:
         ending, self.ending = self.ending, []
         for end in ending:
             state = end.state
-            self.waiting.pop(state.request.request_id, None)
             job = self.offer(state, end.tokens, end.blocks, plan)
             # The blocks are free: whoever got one in this step will write it in this step.
             if job is not None and not leased.isdisjoint(job.blocks):
@@ -109,6 +108,8 @@ class Stores:
         room, refused = self._ask(state, fresh)
         if waiting or refused:
             self._wait(state, reached, chunks, waiting + refused)
+            if ended is None:
+                self.waiting[state.request.request_id] = state
         else:
             self._accepted(state)
         state.cursors = reached
@@ -131,7 +132,9 @@ class Stores:
         """Nothing of a request waits for room."""
         if state.refused:
             state.refused = state.settled = frozenset()
-            self.waiting.pop(state.request.request_id, None)
+            # Under the id of a request that has ended, another one may be waiting.
+            if self.waiting.get(state.request.request_id) is state:
+                del self.waiting[state.request.request_id]
 
     def _wait(
         self,
@@ -147,7 +150,6 @@ class Stores:
         state.settled = frozenset(c.key for c in chunks if c.key not in state.refused)
         state.refused_at = self.ledger.room
         self.ledger.counts["refused_offers"] += 1
-        self.waiting[state.request.request_id] = state
 
     def _most(self, state: RequestState) -> int:
         """Up to which position chunks may be stored at all."""
