@@ -391,3 +391,32 @@ def test_s5_a_lookup_that_asks_the_tier_nothing_leans_on_the_last_one(looks: boo
         s.lease("b#0", position, 3 + position)
     s.prepare_load("b#0", *keys)
     assert s.verdict() == (("S5", s.last()) if looks else None)
+
+
+def test_l1_polls_between_which_no_copy_ended_do_not_count() -> None:
+    """A store that began after the first deferral is slow: that is the worker's affair."""
+    s = Story()
+    s.arrive("b#0", tokens(20, 9))
+    s.question("b#0")
+    s.probe("b#0", s.key("b#0", 0), "retry")
+    s.answer("b#0", None)
+    blocks = s.compute_prompt("a#0", tokens(0, 8), 1)
+    s.offer(1, "a#0", blocks)
+    for _ in range(2 * MOST_POLLS):
+        s.question("b#0")
+        s.probe("b#0", s.key("b#0", 0), "retry")
+        s.answer("b#0", None)
+        s.idle()
+    assert s.verdict() is None
+
+
+def test_m2_a_request_is_named_with_a_job_that_a_reset_killed() -> None:
+    s = being_stored()
+    s.reset()
+    s.submit(1)
+    s.done(1)
+    s.report(1)
+    s.emit(ev.Raised(s.step, S, "build_connector_meta", "KeyError: 1", "x.py:1"))
+    finding = s.finding()
+    assert finding is not None
+    assert (finding.id, finding.explained_by, finding.index) == ("P11", "M2", s.last())

@@ -33,6 +33,8 @@ def explain(world: World, event: Raised, accepted: Accepted) -> str | None:
         return "P7"
     if any(_has_gaps(world, r, x) for r, calls in accepted.items() for c in calls for x in c):
         return "P7"
+    if any(reference.job_request[j] in reference.alive for j in world.dead_jobs):
+        return "M2"
     if "output" in event.call:
         return "P14" if reference.now in world.failed_in.values() else "M3"
     return None

@@ -193,4 +193,5 @@ class JobReaders(LookupReaders):
         job = self._job(event.job)
         if not event.ok:
             self.world.failed_in[job] = self.world.reference.now
+        self.reported += 1
         yield "report", (event.rank, job)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from kvproof.conformance.monitor.economy.lookup import moving, prospects
@@ -13,7 +14,11 @@ Move = tuple[str, tuple[int, ...]]
 """The name of a reference action and its parameters."""
 
 MOST_POLLS = 128
-"""How often a lookup may be put off with nothing left to wait for: a bound, not a goal."""
+"""How often a lookup may be put off with nothing left to wait for: a bound, not a goal.
+
+A poll between which and the last one no copy has ended, while some are under way, does not count:
+slow workers are no fault of a scheduler's.
+"""
 
 
 class LookupReaders:
@@ -25,6 +30,9 @@ class LookupReaders:
         self.boundary: dict[Request, int] = {}
         self.uncertain: set[Request] = set()
         self.unlooked: set[Request] = set()
+        self.reported = 0
+        self._polled_at: dict[Request, int] = {}
+        self._idle_polls: Counter[Request] = Counter()
         self.untaken: list[tuple[Request, int]] = []
 
     # --- lookups ---
@@ -67,7 +75,11 @@ class LookupReaders:
         on_its_way = int(moving(self.world, r, now_best))
         if self.world.has_own_job(r):
             yield "judge_own_wait", (r, now_best, could_be, on_its_way)
-        yield "defer", (r, MOST_POLLS, now_best, could_be, on_its_way)
+        if self._polled_at.get(r) == self.reported and self.world.reference.unreported:
+            self._idle_polls[r] += 1
+        self._polled_at[r] = self.reported
+        most = MOST_POLLS + self._idle_polls[r]
+        yield "defer", (r, most, now_best, could_be, on_its_way)
 
     def _allocated(self, event: ev.Allocated) -> Iterator[Move]:
         r = self.world.request(event.req)

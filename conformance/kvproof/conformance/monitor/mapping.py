@@ -245,6 +245,7 @@ class Mapping(JobReaders):
 
     def _reset(self, event: ev.Event) -> Iterator[Move]:
         self.unfinished_loads.clear()
+        self.world.dead_jobs |= {j for j, _ in self.world.reference.unreported}
         yield "reset", ()
 
     def _reset_refused(self, event: ev.ResetRefused) -> Iterator[Move]:

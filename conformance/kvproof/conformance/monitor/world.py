@@ -82,6 +82,7 @@ class World:
         self.reused: set[Request] = set()
         self.preempted_in: dict[Request, int] = {}
         self.failed_in: dict[Job, int] = {}
+        self.dead_jobs: set[Job] = set()
         self._said: dict[Content, str] = {}
         self._positions: dict[Position, tuple[int, int]] = {}
         self._read_at: dict[tuple[Request, Block, Position], Lease] = {}
