@@ -63,11 +63,12 @@ def test_so_is_what_was_loaded_across_a_reset_when_the_request_has_run_since() -
 
 def test_the_offer_of_a_request_that_has_ended_is_not_made_again_for_its_successor() -> None:
     world = World(sizes(full(2)), SmallTier(slots=1))
-    world.add(SmallRequest("a", 2))
+    world.add(SmallRequest("x", 2, of="x"))
+    world.table("x", [9])
+    (store,) = world.step({"x": 2}).stores
+    world.add(SmallRequest("a", 2, of="b"))
     world.table("a", [1])
-    (store,) = world.step({"a": 2}).stores
-    world.step({"a": 1})
-    world.requests["a"].of = "b"
+    assert world.step({"a": 2}).stores == {}
     world.finish("a")
     world.step({})
     assert world.tier.finished == ["a"]
