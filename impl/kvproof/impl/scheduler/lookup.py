@@ -15,8 +15,8 @@ from typing import Any
 from kvproof.impl.scheduler.geometry import Geometry, Group, Kind
 from kvproof.impl.scheduler.views import Found, Key, Tier
 
-_FIRST_BATCH = 32
-"""Keys that a closed tier is shown at first."""
+_FIRST_BATCH, _FIRST_DOWN = 32, 4
+"""Keys that a closed tier is shown at first, of a prompt and of a window: few are hits at times."""
 
 Coverage = dict[Key, int]
 """Keys that were stored without their first blocks -> how many are missing."""
@@ -117,6 +117,8 @@ class _Search:
         self._floor = floor
         self._refused = refused
         self._known: dict[tuple[int, int], Found] = {}
+        # The last run of hits in each group that needs what ends at a boundary: [first, last].
+        self._runs: dict[int, tuple[int, int]] = {}
         self.hits: list[int] = []
         self.doubts: list[tuple[Key, Found]] = []
 
@@ -194,7 +196,7 @@ class _Search:
 
     def _absent(self, group: Group, first: int, last: int, low: int, least: Found) -> int | None:
         """The last chunk in [first, last] that is not there, None when all are."""
-        for chunk in range(last, first - 1, -1):
+        for chunk in range(self._hits_down(group, first, last), first - 1, -1):
             found = self._status(group, chunk)
             if found < least:
                 return chunk
@@ -204,6 +206,24 @@ class _Search:
                 if inside < missing * group.tokens_per_block:
                     return chunk
         return None
+
+    def _hits_down(self, group: Group, first: int, last: int) -> int:
+        """The chunk down to which all from ``last`` are hits, as far as nobody need be asked."""
+        if self._coverage or self._refused or not self._tier.closed:
+            return last
+        low, high = self._runs.get(group.index, (0, -1))
+        start = low - 1 if low <= last <= high else last
+        high = high if start < last else last
+        count = _FIRST_DOWN
+        while start >= first:
+            end = max(first, start - count + 1)
+            ahead = self._tier.hits_ahead([self._key(group, c) for c in range(start, end - 1, -1)])
+            start -= ahead
+            if start >= end:
+                break
+            count *= 4
+        self._runs[group.index] = (start + 1, high)
+        return start
 
     def _lower_state(self, group: Group, boundary: int, least: Found) -> int:
         size = group.tokens_per_chunk

@@ -21,6 +21,7 @@ class Fleet:
 
     def __init__(self, scene: Scene, lengths: Sequence[int]) -> None:
         self._scene = scene
+        self._contexts: dict[str, Any] = {}
         shared = scene.hashes(min(lengths) // BLOCK)
         self.requests = [scene.request(length, shared) for length in lengths]
         for first in range(0, len(self.requests), 64):
@@ -59,6 +60,15 @@ class Fleet:
         for request in requests:
             request.num_computed_tokens = request.num_prompt_tokens
             request.append_output_token_ids(1)
+            self._offer_to_spare(request)
+
+    def _offer_to_spare(self, request: Any) -> None:
+        """The third tier, too, has seen the request's chunks: a floor is that of a used context."""
+        name, spare = request.request_id, self._scene.spare
+        context = self._contexts[name] = self._scene.context(name)
+        keys = list(self._scene.keys(request.block_hashes[: request.num_prompt_tokens // BLOCK]))
+        room = spare.prepare_store(keys, context)
+        spare.complete_store(room.keys_to_store, context)
 
     def steps(self, count: int) -> Iterator[dict[str, Callable[[], object]]]:
         """So many decode steps; each is what both sides do for it. Jobs end right after it.
@@ -85,7 +95,7 @@ class Fleet:
             number, rest = divmod(request.num_computed_tokens + 1, BLOCK)
             if not rest:
                 keys = list(scene.keys(request.block_hashes[number - 1 : number]))
-                offers.append((keys, scene.context(request.request_id)))
+                offers.append((keys, self._contexts[request.request_id]))
 
         def run() -> None:
             for request_id in known:
