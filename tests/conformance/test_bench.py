@@ -85,7 +85,9 @@ def test_a_trace_is_judged_up_to_its_finding(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["scheduler"], "no such command 'scheduler'"),
+        (["schedulers"], "no such command 'schedulers'"),
+        (["scheduler", "--release", "9.9.9"], "kvproof releases add 9.9.9"),
+        (["scheduler", "--requests", "1"], "--requests"),
         (["fuzz", "--releases", "9.9.9"], "kvproof releases add 9.9.9"),
         (["fuzz", "--runs", "0"], "--runs"),
         (["monitor", "none.jsonl"], "none.jsonl: cannot be read"),
