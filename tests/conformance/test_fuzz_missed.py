@@ -82,7 +82,7 @@ def test_an_allowed_one_is_counted(tmp_path: Path) -> None:
         allow={Signature("E6", "reset")},
         make_judge=ResetIsWaste,
     )
-    assert result.found == []
+    assert "E6" not in {found.finding.id for found in result.found}
     assert result.allowed[str(WASTE)] > 10
 
 
