@@ -31,6 +31,8 @@ def measure(advance: Advance, requests: int, tokens: int, prompt: int, times: in
         # There is no goal for lookups over one group alone.
         goal = {5: 4.0}.get(windows)
         made.append(rows.row(f"first {said}", "ms", asked.first(times), asked.scene, goal))
+        slow = asked.first_key_by_key(times)
+        made.append(rows.row(f"first {said}, key by key", "ms", slow, asked.scene))
         made.append(rows.row(f"the same {said}, again", "ms", asked.again(times), asked.scene, 50))
         said = f"the same {said}, after another request's store"
         made.append(rows.row(said, "ms", asked.after_a_store(times), asked.scene))
