@@ -420,3 +420,22 @@ def test_m2_a_request_is_named_with_a_job_that_a_reset_killed() -> None:
     finding = s.finding()
     assert finding is not None
     assert (finding.id, finding.explained_by, finding.index) == ("P11", "M2", s.last())
+
+
+def test_s5_what_a_lookup_found_outlives_a_preemption() -> None:
+    """The request is put back, asks the same again, and is answered from memory."""
+    s = Story()
+    keys = s.stored("a#0", tokens(0, 8))
+    s.finish("a#0", 1, 2)
+    s.arrive("b#0", tokens(0, 9))
+    s.ask("b#0", *keys)
+    s.lease("b#0", 0, 3)
+    s.schedule()
+    s.emit(ev.Preempt(s.step, S, "b#0"))
+    s.free("b#0", 3, why="preempt")
+    s.question("b#0")
+    s.answer("b#0", 8)
+    for position in range(2):
+        s.lease("b#0", position, 4 + position)
+    s.prepare_load("b#0", *keys)
+    assert s.verdict() is None

@@ -982,10 +982,11 @@ class Contract:
         self.told.pop(r, None)
 
     def preempt(self, r: Request) -> None:
-        """[engine] A running request is put back; nothing that it was answered counts any more."""
+        """[engine] A running request is put back; what its last lookup found is still known to be
+        there.
+        """
         if not (r in self.alive):
             raise Broken("assume", "", "preempt", 0, (r,))
-        self.answered.discard(r, ANY)
         self.deferred.discard(r, ANY)
         self.putting_off.pop(r, None)
         self.polls.pop(r, None)

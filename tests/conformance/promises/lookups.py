@@ -26,11 +26,11 @@ def an_answer_of_an_earlier_lookup_is_loaded(s: Scene) -> Move:
 
 
 @breaks("S5")
-def an_answer_of_before_a_preemption_is_loaded(s: Scene) -> Move:
+def an_answer_of_before_a_session_went_on_is_loaded(s: Scene) -> Move:
     s.stored()
     s.ask(R)
     s.hit(R, Residency(1))
-    s.preempt(R)
+    s.extend(R)
     s.open_load(Job(101))
     return s.pin, Job(101), Residency(1)
 
