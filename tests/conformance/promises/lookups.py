@@ -26,16 +26,6 @@ def an_answer_of_an_earlier_lookup_is_loaded(s: Scene) -> Move:
 
 
 @breaks("S5")
-def an_answer_of_before_a_session_went_on_is_loaded(s: Scene) -> Move:
-    s.stored()
-    s.ask(R)
-    s.hit(R, Residency(1))
-    s.extend(R)
-    s.open_load(Job(101))
-    return s.pin, Job(101), Residency(1)
-
-
-@breaks("S5")
 def an_answer_is_loaded_after_the_request_has_ended(s: Scene) -> Move:
     s.stored()
     looked_up(s)
