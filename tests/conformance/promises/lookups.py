@@ -260,3 +260,11 @@ def a_lookup_that_is_put_off_asks_nothing(s: Scene) -> None:
     s.ask(R)
     s.defer(R, 1, 0, 1, 0)
     s.open_load(Job(101))
+
+
+@holds
+def a_preempted_request_is_not_being_asked_about(s: Scene) -> None:
+    s.stored()
+    s.ask(R)
+    s.preempt(R)
+    s.open_load(Job(101))
