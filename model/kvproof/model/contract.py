@@ -994,7 +994,9 @@ class Contract:
         self.told.pop(r, None)
 
     def name_prefix(self, named: Content, own: Content) -> None:
-        """[engine] The engine's hash of a request's prefix ``own``, which it gave ``named`` so far."""
+        """[engine] The engine's hash of a request's prefix ``own``, which it gave ``named`` so
+        far.
+        """
         if not (named == own):
             raise Broken("assume", "", "name_prefix", 0, (named, own))
 

@@ -113,6 +113,9 @@ def _docstring(text: str) -> list[str]:
     wrapped = textwrap.wrap(" ".join(first.split()), WIDTH - 11)
     if rest:
         wrapped += ["", *rest.splitlines()]
+    if len(wrapped) == 1 and len(wrapped[0]) > WIDTH - 14:
+        # The closing quotes need room as well.
+        wrapped = textwrap.wrap(wrapped[0], WIDTH - 14)
     if len(wrapped) == 1:
         return [f'        """{wrapped[0]}"""\n']
     body = [f"        {line}\n" if line else "\n" for line in wrapped[1:]]
