@@ -65,6 +65,8 @@ def test_an_interrupt_ends_parent_and_child_with_one_line(
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # A shell that runs this in the background has its children ignore interrupts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as parent:
         assert parent.stdout is not None
         assert parent.stdout.readline() == "importing\n"
