@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from kvproof.conformance.monitor.finding import Finding
+from kvproof.conformance.trace import events as ev
+from kvproof.conformance.trace.events import SCHEDULER_RANK as S
 
 from .story import FULL, WINDOW, Story, tokens
 
@@ -116,3 +118,30 @@ def test_the_former_life_of_a_used_id_is_explained_too() -> None:
     s.run(("a#1", 0, 4, [300]))
     finding = broken(s)
     assert (finding.id, finding.explained_by) == ("S3", "P13")
+
+
+def a_job_that_outlives(req: str) -> Finding:
+    """A job of a request that ended windows ago is reported, and taking note of that raises."""
+    s = Story()
+    (block,) = s.compute_prompt("a#0", tokens(0, 4), first_block=1)
+    s.offer(1, "a#0", [block])
+    s.idle()
+    s.finish("a#0", block)
+    s.arrive(req, tokens(40, 4))
+    s.finish(req)
+    s.idle()
+    s.arrive("c#0", tokens(60, 4))
+    s.submit(1)
+    s.done(1)
+    s.report(1)
+    s.emit(ev.Raised(s.step, S, "update_connector_output", "KeyError: 'a'", "x.py:1"))
+    finding = s.finding()
+    assert finding is not None
+    return finding
+
+
+def test_a_raise_about_a_job_is_explained_by_the_id_of_its_own_request() -> None:
+    again = a_job_that_outlives("a#1")
+    assert (again.id, again.explained_by) == ("P11", "P13")
+    other = a_job_that_outlives("b#0")
+    assert (other.id, other.explained_by) == ("P11", None)

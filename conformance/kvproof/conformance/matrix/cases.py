@@ -48,8 +48,6 @@ def _windowed(finding: Finding, history: History) -> bool:
 
 
 def _stale_window_blocks(finding: Finding, history: History) -> bool:
-    if finding.explained_by == "M3":
-        return finding.id == "P11" and _windowed(finding, history)
     told = _circumstances(finding)
     late = "at the end" in told or "again" in told
     return _is(finding, "S1") and "slid" in told and not late and _windowed(finding, history)
