@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from kvproof.conformance.engines.base import GroupSetup, History, Setup, Step
 from kvproof.conformance.fuzz.campaign import CampaignProgress, CampaignResult, Coverage, Found
@@ -44,6 +44,7 @@ def result(
     *findings: Found,
     again: dict[str, int] | None = None,
     allowed: dict[str, int] | None = None,
+    passed: Sequence[Found] = (),
 ) -> CampaignResult:
     """A campaign of 10 examples, 200 moves and 3000 events in 4 s."""
     return CampaignResult(
@@ -57,6 +58,7 @@ def result(
         allowed=allowed or {},
         again=again or {},
         coverage=Coverage({}, {}, {}, []),
+        passed=list(passed),
     )
 
 

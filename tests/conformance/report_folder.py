@@ -46,6 +46,7 @@ RESULT = CampaignResult(
     allowed={},
     again={},
     coverage=Coverage(rules={}, events={}, reference={"guard S3": 41, "guard S5": 0}, never=["x"]),
+    passed=[],
 )
 
 

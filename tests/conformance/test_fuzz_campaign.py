@@ -84,7 +84,12 @@ def test_an_allowed_finding_ends_its_example_and_is_counted(tmp_path: Path) -> N
     assert result.found == []
     assert result.examples == 400
     assert result.allowed.keys() == {str(PLANTED)}
-    assert list(tmp_path.iterdir()) == []
+    (first,) = result.passed
+    found = the_one(run(tmp_path / "found"))
+    assert (first.finding.signature(), first.example) == (PLANTED, found.example)
+    assert (first.files, first.replays) == ([], 0)
+    assert len(first.history.moves) >= len(found.history.moves)
+    assert [path.name for path in tmp_path.iterdir()] == ["found"]
 
 
 def test_time_cuts_a_campaign_off(tmp_path: Path) -> None:

@@ -198,6 +198,18 @@ def test_one_signature_counts_once_and_calls_that_raise_alike_are_one_finding(
     assert made.passed_over == {"S4 plan_load": 6}
 
 
+def test_what_is_known_and_passed_over_is_in_the_table_nonetheless(tmp_path: Path) -> None:
+    again, known = found("S1", "plan_store", 1.0), found("S4", "plan_load", 0.5)
+    first = result(1, found("S1", "plan_store", 2.0))
+    second = result(2, allowed={"S1 plan_store": 3, "S4 plan_load": 6}, passed=[again, known])
+    made = row(tmp_path, first, second)
+    assert made.cells == {"S1": Cell(3, 2.0), "S4": Cell(3, 4.5, known=True)}
+    assert [(one.id, one.times, one.known) for one in made.findings] == [
+        ("S1", 1 + 3, False),
+        ("S4", 6, True),
+    ]
+
+
 def test_the_columns_are_the_contract_s_and_the_broken_promises_of_engines(tmp_path: Path) -> None:
     finished = [
         store.save(

@@ -62,6 +62,7 @@ kvproof 0.1.0, Python 3.11.2. Seed 1, 10 s or 25 examples a release, half of it 
 budgets; shrinking comes on top.
 
 A cell is the earliest finding: moves of its shrunk history · seconds until it was found. \
+known: the second budget met what an allow file has, and did not shrink it again. \
 –: none was found, which is no proof that there is none. \
 ?: no guard of the invariant was asked, so none could be.
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
+from hypothesis.strategies import SearchStrategy
 
 from kvproof.conformance.engines.base import History, Target
 from kvproof.conformance.fuzz import outputs
@@ -24,7 +25,7 @@ from kvproof.conformance.fuzz.machine import EngineMachine, machine_for
 from kvproof.conformance.fuzz.repeatable import without_local_constants
 from kvproof.conformance.fuzz.session import MakeJudge, Session, monitor
 from kvproof.conformance.fuzz.shrink import DEFAULT_REPLAYS, MISSED_REPLAYS, Shrunk, shrink
-from kvproof.conformance.fuzz.strategies import DISTURBANCES
+from kvproof.conformance.fuzz.strategies import DISTURBANCES, Plan
 from kvproof.conformance.fuzz.traits import Trait, steered
 from kvproof.conformance.monitor.finding import MISSED, Finding, Signature
 
@@ -76,6 +77,8 @@ class CampaignResult(msgspec.Struct, frozen=True):
 
     ``found`` has the unsafe findings first, each class in the order in which they were made.
     ``allowed`` counts findings passed over, ``again`` those made before, both by signature.
+    ``passed`` has the first of each that was passed over, as it was played: neither shrunk nor
+    written.
     """
 
     target: str
@@ -88,6 +91,7 @@ class CampaignResult(msgspec.Struct, frozen=True):
     allowed: dict[str, int]
     again: dict[str, int]
     coverage: Coverage
+    passed: list[Found]
 
 
 class _Over(BaseException):
@@ -120,6 +124,7 @@ class _Ledger:
         self.again: Counter[str] = Counter()
         self.seen: set[Signature] = set()
         self.found: list[Found] = []
+        self.passed: list[Found] = []
 
     def ended(self, machine: EngineMachine) -> None:
         """Take one example's counts; raises ``_Over`` when it was the last one."""
@@ -148,6 +153,9 @@ class _Ledger:
         signature = finding.signature()
         name = str(signature)
         if any(known.covers(signature) for known in self.allow):
+            if name not in self.allowed:
+                played, seconds = session.history(), round(self.elapsed(), 3)
+                self.passed.append(Found(finding, played, [], self.examples, seconds, 0))
             self.allowed[name] += 1
             return
         if signature in self.seen:
@@ -207,6 +215,7 @@ def run(
     make_judge: MakeJudge = monitor,
     max_replays: int = DEFAULT_REPLAYS,
     stop_at: int | None = None,
+    tier: str = "cpu",
 ) -> CampaignResult:
     """Fuzz ``target`` until the budget is spent, or ``stop_at`` distinct findings are made.
 
@@ -226,6 +235,7 @@ def run(
         max_replays: the bound on replays of shrinking, for each unsafe finding; one of class
             *missed* is never given more than ``MISSED_REPLAYS``.
         stop_at: stop after this many distinct findings; None for all that the budget allows.
+        tier: which tier the drawn setups have, as in ``Setup.tier``.
 
     Raises:
         ValueError: neither ``seconds`` nor ``max_examples`` bounds the campaign.
@@ -240,7 +250,7 @@ def run(
         return shrunk, outputs.write(out, target, shrunk.history, make_judge, signature)
 
     ledger = _Ledger(max_examples, seconds, allow, severity, stop_at, work_out, progress)
-    _generate(target, seed, avoid, make_judge, ledger)
+    _generate(target, seed, steered(target, avoid, tier), make_judge, ledger)
     return CampaignResult(
         target=target.name,
         seed=seed,
@@ -252,17 +262,17 @@ def run(
         allowed=dict(sorted(ledger.allowed.items())),
         again=dict(sorted(ledger.again.items())),
         coverage=ledger.coverage(),
+        passed=ledger.passed,
     )
 
 
 def _generate(
     target: Target,
     number: int,
-    avoid: Sequence[Sequence[Trait]],
+    plans: SearchStrategy[Plan],
     make_judge: MakeJudge,
     ledger: _Ledger,
 ) -> None:
-    plans = steered(target, avoid)
     machine = seed(number)(machine_for(target, make_judge, ledger.ended, plans))
     chosen = settings(
         # Generation stops earlier, by ``_Over``; Hypothesis would stop at a tenth of its budget

@@ -19,10 +19,14 @@ from kvproof.spec.ids import CONTRACT
 
 
 class Cell(msgspec.Struct, frozen=True):
-    """The earliest finding of one invariant: moves of its shrunk history, seconds until it came."""
+    """The earliest finding of one invariant: moves of its history, seconds until it came.
+
+    ``known``: it was passed over, since an allow file has it; then the history was not shrunk.
+    """
 
     moves: int
     seconds: float
+    known: bool = False
 
 
 class Distinct(msgspec.Struct, frozen=True):
@@ -31,7 +35,7 @@ class Distinct(msgspec.Struct, frozen=True):
     ``signatures`` are those that it comes with (calls that raise differ in where they do), the
     earliest first; all but ``times`` is the earliest's. ``seconds`` counts both campaigns of the
     release; ``times`` is how many examples ended so, or had it; ``cases`` are the known ones that
-    it is one of.
+    it is one of. ``known``: see ``Cell``; it has no files.
     """
 
     id: str
@@ -48,6 +52,7 @@ class Distinct(msgspec.Struct, frozen=True):
     example: int
     times: int
     files: list[str]
+    known: bool = False
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -103,9 +108,10 @@ def _row(outcome: Outcome) -> Row:
     cells: dict[str, Cell] = {}
     cases: dict[str, Cell] = {}
     for one in findings:
-        cells.setdefault(one.id, Cell(one.moves, one.seconds))
+        cell = Cell(one.moves, one.seconds, one.known)
+        cells.setdefault(one.id, cell)
         for case in one.cases:
-            cases.setdefault(case, Cell(one.moves, one.seconds))
+            cases.setdefault(case, cell)
     found = {_signature(one) for result in results for one in result.found}
     return Row(
         release=outcome.release,
@@ -142,10 +148,11 @@ def _distinct(results: Sequence[Stored]) -> list[Distinct]:
         for signature, count in [*result.again.items(), *result.allowed.items()]:
             times[signature] = times.get(signature, 0) + count
     merged: dict[tuple[str, str, str | None, str], Distinct] = {}
-    for budget, seconds, found in _by_signature(results):
+    for budget, seconds, found, passed in _by_signature(results):
         finding, signature = found.finding, _signature(found)
         key = (finding.id, finding.action, finding.explained_by, finding.kind)
-        ended = 1 + times.get(signature, 0)
+        # What was passed over is counted from its first time on, what was found is not.
+        ended = times.get(signature, 0) + (not passed)
         known = merged.get(key)
         if known is not None:
             merged[key] = msgspec.structs.replace(
@@ -167,19 +174,25 @@ def _distinct(results: Sequence[Stored]) -> list[Distinct]:
             example=found.example,
             times=ended,
             files=found.files,
+            known=passed,
         )
     return list(merged.values())
 
 
-def _by_signature(results: Sequence[Stored]) -> Iterator[tuple[int, float, Found]]:
-    """The earliest finding of each signature: its campaign, the seconds until then, itself."""
+def _by_signature(results: Sequence[Stored]) -> Iterator[tuple[int, float, Found, bool]]:
+    """The earliest finding of each signature: its campaign, the seconds until then, itself.
+
+    And whether it was passed over.
+    """
     seen: set[str] = set()
     before = 0.0
     for budget, result in enumerate(results, start=1):
-        for found in sorted(result.found, key=lambda found: found.seconds):
+        both = [(found, False) for found in result.found]
+        both += [(found, True) for found in result.passed]
+        for found, passed in sorted(both, key=lambda one: one[0].seconds):
             if _signature(found) not in seen:
                 seen.add(_signature(found))
-                yield budget, round(before + found.seconds, 3), found
+                yield budget, round(before + found.seconds, 3), found, passed
         before += result.seconds
 
 

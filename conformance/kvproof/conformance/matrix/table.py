@@ -51,6 +51,7 @@ def render(matrix: Matrix) -> str:
 
 _LEGEND = (
     f"A cell is the earliest finding: moves of its shrunk history · seconds until it was found. "
+    "known: the second budget met what an allow file has, and did not shrink it again. "
     f"{NOTHING}: none was found, which is no proof that there is none. {UNASKED}: no guard of the "
     "invariant was asked, so none could be."
 )
@@ -81,7 +82,7 @@ def _name(id: str) -> str:
 def _cell(row: Row, cells: Mapping[str, Cell], name: str) -> str:
     cell = cells.get(name)
     if cell is not None:
-        return f"{cell.moves} · {cell.seconds:.1f} s"
+        return f"{'known' if cell.known else cell.moves} · {cell.seconds:.1f} s"
     return UNASKED if not row.seeds or name in row.never else NOTHING
 
 
@@ -129,7 +130,7 @@ def _finding(release: str, one: Distinct) -> list[str]:
         one.explained_by or "",
         one.kind,
         one.culprit,
-        str(one.moves),
+        "known" if one.known else str(one.moves),
         f"{one.seconds:.1f} s",
         str(one.times),
         _file_name(one),
