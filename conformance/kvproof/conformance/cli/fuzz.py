@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kvproof.conformance.cli.options import Class, Json, Scheduler, Severity, TargetName
-from kvproof.conformance.cli.targets import open_target
+from kvproof.conformance.cli.options import (
+    Class,
+    Json,
+    Scheduler,
+    Severity,
+    TargetName,
+    Tier,
+    TierName,
+)
+from kvproof.conformance.cli.targets import check_tier, open_target
 from kvproof.conformance.errors import EXIT_FINDING, EXIT_HOLDS, EXIT_UNDECIDED, UsageError
 
 if TYPE_CHECKING:
@@ -19,6 +27,7 @@ def fuzz(
     context: typer.Context,
     target: TargetName,
     scheduler: Scheduler = None,
+    tier: Tier = TierName.CPU,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Same seed, same runs.")] = 0,
     seconds: Annotated[
         float | None, typer.Option("--time", min=0.0, help="Stop after this many seconds.")
@@ -64,6 +73,7 @@ def fuzz(
     known = read_allowed(allow) if allow is not None else frozenset()
     excused = read_demand(demand) if demand is not None else None
     opened = open_target(target, context, scheduler)
+    check_tier(opened, tier)
 
     out.mkdir(parents=True, exist_ok=True)  # should fail now, not when there is a finding to write
 
@@ -83,6 +93,7 @@ def fuzz(
             allow=known,
             severity=severity,
             stop_at=stop_at,
+            tier=tier.value,
             progress=lambda now: advance(*_position(now, seconds, max_examples)),
         )
     write_campaign(out, result)

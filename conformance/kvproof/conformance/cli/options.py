@@ -11,7 +11,12 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document inst
 
 TargetName = Annotated[
     str,
-    typer.Option("--target", "-t", metavar="TARGET", help="The scheduler to run: vllm:RELEASE."),
+    typer.Option(
+        "--target",
+        "-t",
+        metavar="TARGET",
+        help="The scheduler to run: vllm:RELEASE, or kvproof-on-vllm:RELEASE for ours inside it.",
+    ),
 ]
 
 Scheduler = Annotated[
@@ -20,6 +25,23 @@ Scheduler = Annotated[
         "--scheduler",
         metavar="CLASS",
         help="A class in the place of the release's own: package.module:Class or file.py:Class.",
+    ),
+]
+
+
+class TierName(StrEnum):
+    """What is behind the scheduler."""
+
+    CPU = "cpu"
+    TIERING = "tiering"
+
+
+Tier = Annotated[
+    TierName,
+    typer.Option(
+        "--tier",
+        help="The tier that is stored to: the release's `cpu` tier, or its `tiering`, with a second"
+        " tier of files behind that one.",
     ),
 ]
 

@@ -1,4 +1,4 @@
-"""From ``--target vllm:RELEASE`` to a target in the right process."""
+"""From ``--target`` to a target in the right process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def open_target(name: str, context: typer.Context, scheduler: str | None = None)
     of that release, and this one ends with the child's exit code.
 
     Args:
-        name: ``vllm:RELEASE``, or a whole name as histories have it.
+        name: ``vllm:RELEASE``, ``kvproof-on-vllm:RELEASE``, or another name that histories have.
         context: the command's.
         scheduler: the class that takes the place of the release's own, as ``--scheduler`` has it.
 
@@ -45,3 +45,16 @@ def open_target(name: str, context: typer.Context, scheduler: str | None = None)
     if target.name != str(wanted):
         raise UsageError(f"{wanted} was asked for, but {target.name} is imported here")
     return target
+
+
+def check_tier(target: Target, tier: str) -> None:
+    """See that a target can be set up over such a tier.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    from kvproof.conformance.engines.base import GroupSetup, Setup
+
+    objection = target.supports(Setup(groups=(GroupSetup("full", 4),), tier=tier))
+    if objection is not None:
+        raise UsageError(f"{target.name} has no tier {tier!r}: {objection}")

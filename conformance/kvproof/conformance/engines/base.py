@@ -41,6 +41,8 @@ class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     block has 4096 bytes.
     ``load_failure``: what becomes of a request whose load failed, "recompute" or "fail".
     ``second_connector``: another connector is asked first, and fills blocks of known prompts.
+    ``tier``: "cpu", or "tiering", where what is stored is copied on to a second, larger tier, and
+    comes back from there when it is looked up.
     """
 
     groups: tuple[GroupSetup, ...]
@@ -60,6 +62,7 @@ class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sync_load_bytes: int = 0
     load_failure: str = "recompute"
     second_connector: bool = False
+    tier: str = "cpu"
 
 
 class Add(msgspec.Struct, frozen=True, tag="add", tag_field="move", forbid_unknown_fields=True):

@@ -107,10 +107,9 @@ def standalone(history: History, finding: Finding) -> str:
 def _substitute(history: History) -> str:
     """The classes beside the release's own that take part: somebody else's, a second connector."""
     lines = ""
-    found = names.NAME.fullmatch(history.target)
-    if found is not None and found["given"] is not None:
-        given = _GIVEN.read_text(encoding="utf-8")
-        lines += given.replace("@@GIVEN@@", repr(found["given"]))
+    given = names.given_in(history.target)
+    if given is not None:
+        lines += _GIVEN.read_text(encoding="utf-8").replace("@@GIVEN@@", repr(given))
     if history.setup.second_connector:
         lines += _SECOND.read_text(encoding="utf-8")
     return lines

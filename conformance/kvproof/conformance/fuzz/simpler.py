@@ -76,6 +76,7 @@ def _setup_cost(setup: Setup) -> int:
         + 100 * (setup.sync_load_bytes > 0)
         + 100 * (setup.load_failure != "recompute")
         + 100 * setup.second_connector
+        + 100 * (setup.tier != "cpu")
         + 100 * sum(group.draft for group in setup.groups)
         + (setup.retention_interval or 0)
         + 40 * setup.blocks_per_chunk
@@ -198,6 +199,7 @@ def setups(setup: Setup) -> Iterator[Setup]:
         "sync_load_bytes",
         "load_failure",
         "second_connector",
+        "tier",
     ):
         if getattr(setup, field) != getattr(_PLAIN_SETUP, field):
             yield change(setup, **{field: getattr(_PLAIN_SETUP, field)})

@@ -177,8 +177,8 @@ def chunks_for(setup: Setup, tokens: int) -> int:
 
 
 @st.composite
-def plans(draw: st.DrawFn, supports: Callable[[Setup], str | None]) -> Plan:
-    """A plan whose setup ``supports`` has no objection to."""
+def plans(draw: st.DrawFn, supports: Callable[[Setup], str | None], tier: str = "cpu") -> Plan:
+    """A plan over such a tier whose setup ``supports`` has no objection to."""
     groups = draw(group_sets())
     largest = max(group.tokens_per_block for group in groups)
     setup = Setup(
@@ -197,6 +197,7 @@ def plans(draw: st.DrawFn, supports: Callable[[Setup], str | None]) -> Plan:
         eviction=draw(st.sampled_from((*("lru",) * 4, "arc"))),
         load_failure=draw(st.sampled_from(("recompute", "recompute", "fail"))),
         second_connector=draw(st.sampled_from((*(False,) * 7, True))),
+        tier=tier,
     )
     chunks = math.lcm(*(group.tokens_per_block for group in groups)) * setup.blocks_per_chunk
     setup = msgspec.structs.replace(
@@ -251,6 +252,7 @@ _PLAINER: Sequence[tuple[str, object]] = (
     ("asynchronous", False),
     ("prefix_caching", True),
     ("kv_role", "kv_both"),
+    ("store_threshold", 0),
 )
 
 
@@ -298,6 +300,6 @@ def _plainer(setup: Setup) -> Iterator[Setup]:
         yield change(setup, groups=groups[:1])
 
 
-def plans_for(target: Target) -> st.SearchStrategy[Plan]:
-    """Plans that ``target`` supports."""
-    return plans(target.supports)
+def plans_for(target: Target, tier: str = "cpu") -> st.SearchStrategy[Plan]:
+    """Plans over such a tier that ``target`` supports."""
+    return plans(target.supports, tier)

@@ -189,6 +189,12 @@ def columns(told: list[ev.AnyEvent]) -> tuple[str, str, str, str]:
                 tier.append(f"{len(keys)} {'ready' if ok else 'dropped'}")
             case ev.CompleteLoad(keys=keys):
                 tier.append(f"unpins {len(keys)}")
+            case ev.Promote(accepted=accepted, evicted=evicted):
+                tier.append(
+                    f"brings back {len(accepted)}" + (f", evicts {len(evicted)}" if evicted else "")
+                )
+            case ev.Promoted(keys=keys, ok=ok):
+                tier.append(f"{len(keys)} {'back' if ok else 'not back'}")
             case ev.TierReset():
                 tier.append("emptied")
             case _:

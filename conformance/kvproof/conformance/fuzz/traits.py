@@ -131,19 +131,24 @@ def without(plan: Plan, traits: Set[Trait], supports: Callable[[Setup], str | No
     return plan
 
 
-def steered(target: Target, avoid: Sequence[Sequence[Trait]]) -> st.SearchStrategy[Plan]:
+def steered(
+    target: Target, avoid: Sequence[Sequence[Trait]], tier: str = "cpu"
+) -> st.SearchStrategy[Plan]:
     """Plans that ``target`` supports, most of which keep away what needs the traits of ``avoid``.
 
     Each element of ``avoid`` has the traits of one fault. A plan lacks one of them, for all faults
     but one at most.
     """
     faults = [list(traits) for traits in avoid if traits]
-    return _steered(target, faults) if faults else plans_for(target)
+    plans = plans_for(target, tier)
+    return _steered(target, plans, faults) if faults else plans
 
 
 @st.composite
-def _steered(draw: st.DrawFn, target: Target, faults: list[list[Trait]]) -> Plan:
-    plan = draw(plans_for(target))
+def _steered(
+    draw: st.DrawFn, target: Target, plans: st.SearchStrategy[Plan], faults: list[list[Trait]]
+) -> Plan:
+    plan = draw(plans)
 
     def lacks(trait: Trait) -> bool:
         return without(plan, {trait}, target.supports) == plan

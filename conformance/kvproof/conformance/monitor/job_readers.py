@@ -63,6 +63,22 @@ class JobReaders(LookupReaders):
             x = self.world.residency(key)
             job = self.world.reference.maker.get(x, Job(-1))
             yield ("publish" if event.ok else "drop"), (job, x)
+            if event.ok:
+                self.promotions.stored(x)
+
+    def _promote(self, event: ev.Promote) -> Iterator[Move]:
+        for key in event.evicted:
+            yield "evict", (self.world.residency(key),)
+        for key, slot in event.accepted:
+            x = self.world.new_residency(key, slot)
+            yield "admit", (x,)
+            self.promotions.begin(self.world.request(event.req), x)
+
+    def _promoted(self, event: ev.Promoted) -> Iterator[Move]:
+        self.reported += 1
+        for key in event.keys:
+            self.promotions.end(self.world.residency(key), event.ok)
+        return iter(())
 
     def _complete_load(self, event: ev.CompleteLoad) -> Iterator[Move]:
         job = self._completed_load(event.keys)

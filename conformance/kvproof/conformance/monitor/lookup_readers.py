@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from kvproof.conformance.monitor.economy.lookup import moving, prospects
+from kvproof.conformance.monitor.promotions import Promotions
 from kvproof.conformance.monitor.world import World
 from kvproof.conformance.trace import events as ev
 from kvproof.model.contract import Request
@@ -26,6 +27,7 @@ class LookupReaders:
 
     def __init__(self, world: World) -> None:
         self.world = world
+        self.promotions = Promotions(world)
         self.tier_is_told = False
         self.boundary: dict[Request, int] = {}
         self.uncertain: set[Request] = set()
@@ -54,10 +56,11 @@ class LookupReaders:
         match event.result:
             case "hit":
                 yield "hit", (r, self.world.residency(event.key))
-            case "pending":
+            case "pending" if self.world.residency(event.key) not in self.promotions.moving:
                 yield "await_key", (r, self.world.residency(event.key))
-            case "retry":
-                # The tier does not know yet: waiting may show more than the monitor can see.
+            case "pending" | "retry":
+                # The tier does not know yet, or brings the key back itself: waiting may show more
+                # than the monitor can see.
                 self.uncertain.add(r)
 
     def _answer(self, event: ev.Answer) -> Iterator[Move]:
@@ -75,7 +78,8 @@ class LookupReaders:
         on_its_way = int(moving(self.world, r, now_best))
         if self.world.has_own_job(r):
             yield "judge_own_wait", (r, now_best, could_be, on_its_way)
-        if self._polled_at.get(r) == self.reported and self.world.reference.unreported:
+        under_way = self.world.reference.unreported or self.promotions.moving
+        if self._polled_at.get(r) == self.reported and under_way:
             self._idle_polls[r] += 1
         self._polled_at[r] = self.reported
         most = MOST_POLLS + self._idle_polls[r]

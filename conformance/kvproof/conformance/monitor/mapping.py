@@ -62,6 +62,8 @@ class Mapping(JobReaders):
             ev.Probe: self._probe,
             ev.PrepareStore: self._prepare_store,
             ev.PrepareLoad: self._prepare_load,
+            ev.Promote: self._promote,
+            ev.Promoted: self._promoted,
             ev.CompleteStore: self._complete_store,
             ev.CompleteLoad: self._complete_load,
             ev.Issue: self._issue,
@@ -245,6 +247,7 @@ class Mapping(JobReaders):
 
     def _reset(self, event: ev.Event) -> Iterator[Move]:
         self.unfinished_loads.clear()
+        self.promotions.forget()
         self.world.dead_jobs |= {j for j, _ in self.world.reference.unreported}
         yield "reset", ()
 

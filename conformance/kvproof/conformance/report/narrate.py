@@ -117,6 +117,12 @@ def _tier(event: ev.AnyEvent) -> str:
             return f"unpins {_list(map(_key, keys))}"
         case ev.Touch(keys=keys):
             return f"touches {_n(keys, 'key')}"
+        case ev.Promote(req=req, evicted=evicted, accepted=accepted):
+            back = ", ".join(f"{_key(key)} to slot {slot}" for key, slot in accepted)
+            gone = f"; evicts {_list(map(_key, evicted))}" if evicted else ""
+            return f"brings back for {req}: {back}{gone}"
+        case ev.Promoted(keys=keys, ok=ok):
+            return f"{_list(map(_key, keys))} {'is back' if ok else 'does not come back'}"
         case ev.TierRequest(req=req, phase=phase):
             return f"is told: {req} {phase}"
         case ev.TierReset():

@@ -3,7 +3,7 @@
 engine-connector
     the engine's own moves (arrivals, leases, forwards) and the calls it makes on the connector;
 scheduler-tier
-    every call on the offloading manager, with its per-key answer;
+    every call on the offloading manager, with its per-key answer, and what its own tiers exchange;
 worker-copier
     submit, wait, done and report, per worker.
 
@@ -374,6 +374,24 @@ class TierRequest(Event, frozen=True, tag="tier_request"):
     phase: str
 
 
+class Promote(Event, frozen=True, tag="promote"):
+    """A lookup makes the tier bring a chunk back from a tier behind it.
+
+    As in ``PrepareStore``, something may be evicted for it, and slots are handed out.
+    """
+
+    req: str
+    evicted: list[str]
+    accepted: list[tuple[str, int]]  # (key, slot)
+
+
+class Promoted(Event, frozen=True, tag="promoted"):
+    """Chunks are back from the tier behind, and readable; or, not ``ok``, they are gone."""
+
+    keys: list[str]
+    ok: bool
+
+
 class TierReset(Event, frozen=True, tag="tier_reset"):
     """The scheduler empties the tier."""
 
@@ -440,6 +458,8 @@ AnyEvent = (
     | CompleteStore
     | CompleteLoad
     | Touch
+    | Promote
+    | Promoted
     | TierRequest
     | TierReset
     | Submit

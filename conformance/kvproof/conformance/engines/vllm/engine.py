@@ -19,7 +19,7 @@ from kvproof.conformance.engines.base import (
     Step,
     Unsupported,
 )
-from kvproof.conformance.engines.vllm import second
+from kvproof.conformance.engines.vllm import second, tiering
 from kvproof.conformance.engines.vllm.blocks import BlockTap
 from kvproof.conformance.engines.vllm.clients import Clients
 from kvproof.conformance.engines.vllm.configs import build
@@ -62,6 +62,8 @@ class VllmEngine:
         given: Given | None = None,
     ) -> None:
         config = build(release, features, setup)
+        self._folder = tiering.Folder()
+        self._folder.configure(config.vllm_config.kv_transfer_config, setup)
         if given is not None:
             given.configure(config.vllm_config.kv_transfer_config)
         self._given = given
@@ -93,11 +95,14 @@ class VllmEngine:
         connector = second.offloading(self._scheduler.connector)
         self._tables: Any = connector.connector_scheduler
         manager = self._tables.manager
-        # A manager that only counts how often keys are asked for leaves the slots to another.
-        capacity = getattr(getattr(manager, "_backing", manager), features.tier_capacity)
+        # A manager that only counts how often keys are asked for leaves the slots to another, and
+        # so does one of several tiers.
+        slots = getattr(manager, "_backing", getattr(manager, "primary_tier", manager))
+        capacity = getattr(slots, features.tier_capacity)
         if capacity != setup.num_slots:
             raise Unsupported(f"the tier has {capacity} slots, {setup.num_slots} were asked for")
         self._recorder = Recorder(emit)
+        self._pace = tiering.Pace(manager)
         second.attach_scheduler(self._scheduler.connector, setup, self._recorder.of_request)
         recurrent = [
             (index, group.tokens_per_block)
@@ -151,6 +156,7 @@ class VllmEngine:
         """Shut both roles down."""
         self._workers.shutdown()
         self._scheduler.connector.shutdown()
+        self._folder.remove()
 
     # --- moves -----------------------------------------------------------------------------------
 
@@ -199,6 +205,7 @@ class VllmEngine:
         while the one before it has not been processed. The workers lag as far as that allows: they
         execute a step when its output is asked for.
         """
+        self._pace.finish = move.finish
         if not self._queue or self._scheduler.has_requests():
             batch = self._schedule()
             if batch is None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from kvproof.conformance.engines.vllm import tiering
 from kvproof.conformance.engines.vllm.release import Release, module
 
 RETENTION_VARIABLE = "VLLM_PREFIX_CACHE_RETENTION_INTERVAL"
@@ -51,6 +52,7 @@ class Features(msgspec.Struct, frozen=True):
         max_load_tokens: clients may cap what is loaded for a request.
         max_offload_tokens: clients may cap what is stored of a request.
         draft_groups: the connector knows groups of a drafter.
+        tiering: the release has a manager with a second tier of files, whose moves can be followed.
         preempts_ahead: a reset that preempts while a step is in flight loses no token; otherwise
             the core drops a token of each preempted request that may never have been sampled, and
             such a request waits for it for ever.
@@ -81,6 +83,7 @@ class Features(msgspec.Struct, frozen=True):
     max_load_tokens: bool
     max_offload_tokens: bool
     draft_groups: bool
+    tiering: bool
     preempts_ahead: bool
     lookup_enum: bool
     tier_capacity: str
@@ -126,6 +129,7 @@ def detect(release: Release) -> Features:
         max_load_tokens='"max_load_tokens"' in package,
         max_offload_tokens='"max_offload_tokens"' in package,
         draft_groups="is_eagle_group" in package,
+        tiering=tiering.exists(),
         preempts_ahead="discard_latest_async_tokens = True"
         not in inspect.getsource(release.scheduler_class.reset_prefix_cache),
         lookup_enum=hasattr(offload, "LookupResult"),

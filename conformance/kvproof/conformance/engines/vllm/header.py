@@ -37,5 +37,6 @@ def header(target: str, setup: Setup, features: Features, tokens_per_hash: int) 
             "second_connector": setup.second_connector,
             "store_threshold": setup.store_threshold,
             "sync_load_bytes": setup.sync_load_bytes,
+            "tier": setup.tier,
         },
     )

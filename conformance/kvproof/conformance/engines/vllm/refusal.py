@@ -79,6 +79,15 @@ def refusal(setup: Setup, features: Features) -> str | None:
             f"unknown policy for failed loads: {setup.load_failure}",
         ),
         (setup.num_slots < 1, "the tier needs at least one slot"),
+        (setup.tier not in ("cpu", "tiering"), f"unknown tier: {setup.tier}"),
+        (
+            setup.tier == "tiering" and not features.tiering,
+            "this release has no second tier that can be followed",
+        ),
+        (
+            setup.tier == "tiering" and setup.store_threshold > 0,
+            "the release refuses a store threshold over its second tier",
+        ),
     ]
     return next((reason for applies, reason in reasons if applies), None)
 

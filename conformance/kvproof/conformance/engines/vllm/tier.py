@@ -14,6 +14,8 @@ from kvproof.conformance.trace.events import (
     PrepareLoad,
     PrepareStore,
     Probe,
+    Promote,
+    Promoted,
     TierRequest,
     TierReset,
     Touch,
@@ -55,6 +57,11 @@ class TierTap:
         ):
             if hasattr(manager, name):
                 setattr(manager, name, wrap(getattr(manager, name)))
+        # A manager of several tiers uses its first one for itself as well, by these two calls.
+        primary = getattr(manager, "primary_tier", None)
+        if primary is not None:
+            primary.prepare_write = self._promote(primary.prepare_write)
+            primary.complete_write = self._promoted(primary.complete_write)
 
     def key(self, key: bytes) -> str:
         """``<block hash in hex>:<group>`` of a release's key."""
@@ -170,6 +177,31 @@ class TierTap:
             return inner(keys, *rest, **options)
 
         return complete_store
+
+    def _promote(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+        recorder = self._recorder
+
+        def prepare_write(keys: Iterable[bytes], context: Any) -> Any:
+            output = inner(keys, context)
+            if output is not None:
+                slots = (int(slot) for slot in output.store_spec.block_ids)
+                accepted = list(zip(self._keys(output.keys_to_store), slots, strict=True))
+                name = recorder.of_context(context)
+                evicted = self._keys(output.evicted_keys)
+                recorder.emit(Promote(recorder.step, SCHEDULER_RANK, name, evicted, accepted))
+            return output
+
+        return prepare_write
+
+    def _promoted(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+        recorder = self._recorder
+
+        def complete_write(keys: Iterable[bytes], context: Any, success: bool = True) -> Any:
+            names = sorted(self._keys(keys))
+            recorder.emit(Promoted(recorder.step, SCHEDULER_RANK, names, bool(success)))
+            return inner(keys, context, success)
+
+        return complete_write
 
     def _phase(self, phase: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         recorder = self._recorder

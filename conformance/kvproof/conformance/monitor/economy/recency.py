@@ -43,7 +43,12 @@ class Recency:
         self._world = world
         self._geometry = geometry
         self._lives = lives
-        self._judged = world.header.options.get("eviction", "lru") == "lru"
+        # A manager of several tiers pins what it copies between them, which no event tells.
+        options = world.header.options
+        self._judged = (options.get("eviction", "lru"), options.get("tier", "cpu")) == (
+            "lru",
+            "cpu",
+        )
         self._moment = 0
         self._users: dict[Life, User] = {}
         self._uses: dict[Key, Use] = {}
