@@ -10,6 +10,7 @@ from kvproof.impl.scheduler.geometry import Geometry, Kind, geometry
 from kvproof.impl.scheduler.plan import Plan, Step
 from kvproof.impl.scheduler.request import Limits
 from kvproof.impl.scheduler.scheduler import OffloadScheduler, Options
+from kvproof.impl.scheduler.stores import StorePolicy
 from kvproof.impl.scheduler.views import Found, Key, Room
 
 
@@ -53,6 +54,7 @@ class SmallRequest:
     tokens_per_hash: int = 1
     num_computed_tokens: int = 0
     output: int = 0
+    shared_prefix_boundary: int = 0
 
     @property
     def num_tokens(self) -> int:
@@ -89,6 +91,7 @@ class SmallTier:
         self.pins: dict[Key, int] = {}
         self.asked: list[Key] = []
         self.finished: list[Any] = []
+        self.ends: dict[Key, int] = {}
         self.fast = False
 
     def lookup(self, key: Key, context: Any) -> Found:
@@ -100,6 +103,9 @@ class SmallTier:
             return 0
         hits = (number for number, key in enumerate(keys) if self.chunks.get(key) is not Found.HIT)
         return next(hits, len(keys))
+
+    def note(self, keys: Sequence[Key], ends: Sequence[int], context: Any) -> None:
+        self.ends.update(zip(keys, ends, strict=True))
 
     def prepare_load(self, keys: Sequence[Key], context: Any) -> Any:
         for one in keys:
@@ -139,8 +145,8 @@ class SmallTier:
             if one in self.chunks:
                 self.chunks[one] = self.chunks.pop(one)
 
-    def new_request(self, context: Any) -> bool:
-        return False
+    def new_request(self, context: Any) -> None:
+        pass
 
     def finished_request(self, context: Any) -> None:
         self.finished.append(context)
@@ -156,10 +162,19 @@ class SmallTier:
 class World:
     """A scheduler with its tier and tables, and the calls that an engine would make."""
 
-    def __init__(self, sizes: Geometry, tier: SmallTier | None = None, **options: Any) -> None:
+    def __init__(
+        self,
+        sizes: Geometry,
+        tier: SmallTier | None = None,
+        *,
+        workers: int = 1,
+        avoid_double_loads: bool = True,
+        **stores: Any,
+    ) -> None:
         self.tier = tier or SmallTier()
         self.tables = SmallTables()
-        self.scheduler = OffloadScheduler(sizes, self.tier, self.tables, Options(**options))
+        options = Options(workers, StorePolicy(**stores), avoid_double_loads)
+        self.scheduler = OffloadScheduler(sizes, self.tier, self.tables, options)
         self.requests: dict[str, SmallRequest] = {}
         self._running: set[str] = set()
 

@@ -22,9 +22,10 @@ pytestmark = pytest.mark.vllm
 
 RELEASE = "0.32.0"
 KNOWN = (
-    "backpressure, block_size, blocks_per_chunk, cache_policy_module_path, cpu_bytes_to_use,"
-    " enable_telemetry, eviction_policy, max_tracker_size, offload_prompt_only, secondary_tiers,"
-    " spec_module_path, spec_name, store_threshold"
+    "backpressure, block_size, blocks_per_chunk, cache_policy_module_path, canonical_layout,"
+    " cpu_bytes_to_use, enable_telemetry, eviction_policy, max_tracker_size, offload_prompt_only,"
+    " secondary_tiers, self_describing_kv_events, shadow, spec_module_path, spec_name,"
+    " store_threshold"
 )
 HOST: dict[str, Any] = {
     "spec_name": "HostOffloadingSpec",

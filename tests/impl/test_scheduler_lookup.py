@@ -206,5 +206,5 @@ def test_a_window_is_probed_from_its_end() -> None:
 
 def test_what_serves_a_boundary() -> None:
     geometry = sizes(full(2), window(2, 4), recurrent(4))
-    needed = Finder(geometry, SmallTier(), {}).needed([b""] * 20, 4, 12)
+    needed = Finder(geometry, SmallTier(), {}).needed(4, 12)
     assert list(needed.values()) == [(2, 6), (4, 6), (2, 3)]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from vllm.distributed.kv_transfer.kv_connector.v1.offloading.scheduler import (
+    SchedulerOffloadConfig,
+)
 from vllm.v1.kv_cache_interface import (
     ChunkedLocalAttentionSpec,
     FullAttentionSpec,
@@ -11,9 +14,11 @@ from vllm.v1.kv_cache_interface import (
     SlidingWindowSpec,
 )
 from vllm.v1.kv_offload.base import OffloadingSpec
+from vllm.v1.kv_offload.cpu.spec import CPUOffloadingSpec
 
 from kvproof.impl.scheduler.geometry import Geometry, Kind, geometry
 from kvproof.impl.scheduler.scheduler import Options
+from kvproof.impl.scheduler.stores import StorePolicy
 
 KNOWN_KEYS = frozenset(
     {
@@ -21,12 +26,15 @@ KNOWN_KEYS = frozenset(
         "block_size",
         "blocks_per_chunk",
         "cache_policy_module_path",
+        "canonical_layout",
         "cpu_bytes_to_use",
         "enable_telemetry",
         "eviction_policy",
         "max_tracker_size",
         "offload_prompt_only",
         "secondary_tiers",
+        "self_describing_kv_events",
+        "shadow",
         "spec_module_path",
         "spec_name",
         "store_threshold",
@@ -43,6 +51,10 @@ _TYPES: tuple[tuple[str, tuple[type, ...], str], ...] = (
     ("cpu_bytes_to_use", (int, float), "a number"),  # a share of a GiB comes as a float
     ("offload_prompt_only", (bool,), "true or false"),
     ("store_threshold", (int,), "an integer"),
+    ("max_tracker_size", (int,), "an integer"),
+    ("canonical_layout", (bool,), "true or false"),
+    ("self_describing_kv_events", (bool,), "true or false"),
+    ("shadow", (bool,), "true or false"),
     ("eviction_policy", (str,), "a string"),
 )
 
@@ -78,6 +90,19 @@ def check(vllm_config: Any, kv_cache_config: Any) -> None:
         raise UnsupportedSetup("host-resident sparse attention is not supported by this connector")
 
 
+def check_room(spec: OffloadingSpec) -> None:
+    """Refuse a tier in host memory that holds nothing.
+
+    Raises:
+        UnsupportedSetup: it has less room than one chunk takes.
+    """
+    if isinstance(spec, CPUOffloadingSpec) and spec.kv_bytes_per_chunk and spec.num_chunks < 1:
+        raise UnsupportedSetup(
+            f"cpu_bytes_to_use in kv_connector_extra_config must be at least"
+            f" {spec.kv_bytes_per_chunk}, the bytes of one chunk"
+        )
+
+
 def geometry_of(spec: OffloadingSpec, kv_cache_config: Any) -> Geometry:
     """The sizes of the groups that are offloaded.
 
@@ -109,10 +134,27 @@ def _kind(spec: Any) -> tuple[Kind, int]:
     raise UnsupportedSetup(f"KV-cache groups of kind {type(spec).__name__} are not supported")
 
 
+def layouts_of(spec: OffloadingSpec, vllm_config: Any, kv_cache_config: Any) -> dict[int, Any]:
+    """The stock description of each group, by its number; events are told with it.
+
+    Raises:
+        UnsupportedSetup: the stock connector does not take such a setup.
+    """
+    try:
+        stock = SchedulerOffloadConfig.from_spec(spec, vllm_config, kv_cache_config)
+    except (ValueError, AssertionError) as error:
+        raise UnsupportedSetup(str(error)) from None
+    return {group.group_idx: group for group in stock.kv_group_configs}
+
+
 def options_of(spec: OffloadingSpec, vllm_config: Any) -> Options:
     """Settings of one engine."""
     return Options(
         workers=vllm_config.parallel_config.world_size,
-        prompt_only=spec.offload_prompt_only,
+        stores=StorePolicy(
+            prompt_only=spec.offload_prompt_only,
+            retention=vllm_config.cache_config.prefix_cache_retention_interval,
+            speculating=vllm_config.speculative_config is not None,
+        ),
         avoid_double_loads=vllm_config.cache_config.enable_prefix_caching,
     )

@@ -10,15 +10,24 @@ from vllm.distributed.kv_transfer.kv_connector.v1.base import (
     KVConnectorBase_V1,
     KVConnectorTransferResults,
 )
+from vllm.distributed.kv_transfer.kv_connector.v1.metrics import (
+    KVConnectorPromMetrics,
+    KVConnectorStats,
+)
 from vllm.distributed.kv_transfer.kv_connector.v1.offloading.config import (
     build_offloading_config,
     get_offloading_group_ids,
 )
+from vllm.distributed.kv_transfer.kv_connector.v1.offloading.metrics import (
+    OffloadingConnectorStats,
+)
 from vllm.v1.kv_offload.factory import OffloadingSpecFactory
+from vllm.v1.metrics.cache_hit_source import CacheHitSource
 
-from kvproof.impl.connector.config import check
+from kvproof.impl.connector.config import check, check_room
 from kvproof.impl.connector.messages import StepMetadata, WorkerReport
 from kvproof.impl.connector.scheduler import SchedulerRole
+from kvproof.impl.connector.statistics import PromMetrics
 from kvproof.impl.connector.worker import OffloadWorker
 
 
@@ -31,6 +40,7 @@ class OffloadingConnector(KVConnectorBase_V1, SupportsHMA):
         spec = OffloadingSpecFactory.create_spec(
             build_offloading_config(vllm_config, kv_cache_config)
         )
+        check_room(spec)
         self.connector_scheduler: SchedulerRole | None = None
         self.connector_worker: OffloadWorker | None = None
         if role == KVConnectorRole.SCHEDULER:
@@ -66,7 +76,28 @@ class OffloadingConnector(KVConnectorBase_V1, SupportsHMA):
     @classmethod
     def get_required_kvcache_layout(cls, vllm_config: Any) -> str | None:
         """Layers first, each block in one piece."""
-        return "LBHNC"
+        hisparse = vllm_config.attention_config.hisparse_config is not None
+        return "BLHNC" if hisparse else "LBHNC"
+
+    @classmethod
+    def build_kv_connector_stats(cls, data: dict[str, Any] | None = None) -> KVConnectorStats:
+        """Statistics as they come back from another process."""
+        return OffloadingConnectorStats() if data is None else OffloadingConnectorStats(data=data)
+
+    @classmethod
+    def build_prom_metrics(
+        cls,
+        vllm_config: Any,
+        metric_types: Any,
+        labelnames: list[str],
+        per_engine_labelvalues: dict[int, list[object]],
+    ) -> KVConnectorPromMetrics:
+        """Where statistics are shown to Prometheus."""
+        return PromMetrics(vllm_config, metric_types, labelnames, per_engine_labelvalues)
+
+    def get_kv_connector_stats(self) -> KVConnectorStats | None:
+        """What was counted since the last call; workers count for their scheduler."""
+        return self.connector_scheduler and self.connector_scheduler.get_stats()
 
     def shutdown(self) -> None:
         """End whichever role this is."""
@@ -144,6 +175,12 @@ class OffloadingConnector(KVConnectorBase_V1, SupportsHMA):
         )
         most: int = min(hits[group] for group in self._bounding)
         return max(0, most - computed)
+
+    def get_external_cache_hit_sources(
+        self, request: Any, num_external_tokens: int
+    ) -> dict[CacheHitSource, int]:
+        """Which tiers supply the tokens that were just taken."""
+        return self._scheduler.get_external_cache_hit_sources(request, num_external_tokens)
 
     def update_state_after_alloc(self, request: Any, blocks: Any, num_external_tokens: int) -> None:
         """Blocks were handed out."""

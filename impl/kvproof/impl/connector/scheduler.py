@@ -1,13 +1,22 @@
-"""The scheduler role: vLLM's calls translated, both ways."""
+"""The scheduler role: vLLM's calls translated, both ways, and none of them raises.
+
+Whatever goes wrong in our scheduler or in the tier, the engine goes on: from then on the tier is
+*cold*, which means that nothing is loaded or stored any more (see ``scheduler.cold``).
+"""
 
 from __future__ import annotations
 
+import time
+import traceback
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from vllm.distributed.kv_transfer.kv_connector.v1.offloading.common import (
     OffloadingWorkerMetadata,
     TransferJob,
+)
+from vllm.distributed.kv_transfer.kv_connector.v1.offloading.metrics import (
+    OffloadingConnectorStats,
 )
 from vllm.logger import init_logger
 from vllm.v1.kv_offload.base import (
@@ -16,65 +25,105 @@ from vllm.v1.kv_offload.base import (
     ReqContext,
     ScheduleEndContext,
 )
+from vllm.v1.metrics.cache_hit_source import CacheHitSource
 from vllm.v1.request import RequestStatus
 
-from kvproof.impl.connector.config import geometry_of, options_of
+from kvproof.impl.connector import parameters
+from kvproof.impl.connector.config import geometry_of, layouts_of, options_of
+from kvproof.impl.connector.described import Described
 from kvproof.impl.connector.events import EventStream
 from kvproof.impl.connector.messages import StepMetadata, WorkerReport
+from kvproof.impl.connector.sources import hit_sources
+from kvproof.impl.connector.statistics import Statistics
 from kvproof.impl.connector.tables import CoreTables
 from kvproof.impl.connector.tier import ManagerTier
+from kvproof.impl.scheduler.cold import ColdScheduler
 from kvproof.impl.scheduler.plan import Plan, Step, Transfer
-from kvproof.impl.scheduler.request import Limits
 from kvproof.impl.scheduler.scheduler import OffloadScheduler
 
 logger = init_logger(__name__)
 
 
 class SchedulerRole:
-    """One engine's scheduler. ``manager`` is the tier's manager, ``core`` does the thinking."""
+    """One engine's scheduler.
+
+    Attributes:
+        manager: the tier's manager.
+        tables: the engine's block tables.
+        core: does the thinking; replaced by a ``ColdScheduler`` when it, or the tier, has raised.
+    """
 
     def __init__(self, spec: OffloadingSpec, vllm_config: Any, kv_cache_config: Any) -> None:
         self.manager = spec.get_manager()
         self.tables = CoreTables()
-        self.core = OffloadScheduler(
+        self.core: OffloadScheduler | ColdScheduler
+        self.core = self._warm = OffloadScheduler(
             geometry_of(spec, kv_cache_config),
             ManagerTier(self.manager),
             self.tables,
             options_of(spec, vllm_config),
         )
-        self._groups = self.core.geometry.groups
-        self._events = EventStream(spec.kv_events_config)
+        self._groups = self._warm.geometry.groups
+        layouts = layouts_of(spec, vllm_config, kv_cache_config)
+        self._events = EventStream(spec.kv_events_config, layouts)
+        self._described = Described(self._events, self._groups)
+        self._statistics = Statistics()
         self._computed: dict[str, int] = {}
 
     # --- requests ---
 
     def on_new_request(self, request: Any) -> None:
         """A request enters."""
-        parameters = request.kv_transfer_params
-        context = ReqContext(
-            req_id=request.request_id, kv_transfer_params=parameters, kv_hints=request.kv_hints
-        )
-        self.core.add(request, context, _limits(request, parameters))
+        parameters.tidy(request)
+        limits, context = parameters.limits_of(request), parameters.context_of(request)
+        self._described.arrive(request)
+        try:
+            try:
+                self.core.add(request, context, limits)
+            except Exception as error:
+                if not request.kv_transfer_params:
+                    raise
+                # What a client sends must not cost the others their tier.
+                logger.warning("The tier cannot make sense of kv_transfer_params: %r", error)
+                context = ReqContext(req_id=request.request_id, kv_hints=request.kv_hints)
+                self.core.add(request, context, limits)
+        except Exception as error:
+            self._cool(error)
 
     def request_finished(self, request: Any, block_ids: Sequence[Sequence[int]]) -> None:
         """A request ends; its blocks are freed after this call."""
         self._computed.pop(request.request_id, None)
+        self._described.end(request.request_id)
+        if self._statistics.waiting:
+            self._statistics.resolved(request.request_id, time.monotonic())
         if request.status is RequestStatus.FINISHED_ABORTED:
             tokens = request.num_computed_tokens
         else:
             # What was sampled last was never computed.
             tokens = min(request.num_computed_tokens, request.num_tokens - 1)
         blocks = [block_ids[group.index] for group in self._groups]
-        self.core.finish(request.request_id, tokens, blocks)
+        try:
+            self.core.finish(request.request_id, tokens, blocks)
+        except Exception as error:
+            self._cool(error)
+            self.core.finish(request.request_id, tokens, blocks)
 
     # --- lookups and loads ---
 
     def get_num_new_matched_tokens(
-        self, request: Any, num_computed_tokens: int, bound: int | None
+        self, request: Any, num_computed_tokens: int, bound: int | None = None
     ) -> tuple[int | None, bool]:
         """How many tokens can be loaded, and whether that takes place between steps."""
-        self._computed[request.request_id] = num_computed_tokens
-        tokens = self.core.lookup(request, num_computed_tokens, bound)
+        request_id = request.request_id
+        self._computed[request_id] = num_computed_tokens
+        began = time.monotonic()
+        try:
+            tokens = self.core.lookup(request, num_computed_tokens, bound)
+        except Exception as error:
+            self._cool(error)
+            tokens = 0
+        if not request.skip_reading_prefix_cache:
+            self._statistics.lookup(request_id, began, time.monotonic(), tokens is None)
         return tokens, bool(tokens)
 
     def update_state_after_alloc(self, request: Any, blocks: Any, external: int) -> None:
@@ -87,29 +136,57 @@ class SchedulerRole:
             for g in self._groups
         ]
         computed = self._computed.get(request.request_id, 0)
-        self.core.allocated(request, fresh, external, computed)
+        try:
+            self.core.allocated(request, fresh, external, computed)
+            if external and self._events.describes:
+                self._described.found(request, self._warm.latest_load)
+        except Exception as error:
+            self._cool(error)
+            self.core.allocated(request, fresh, external, computed)
+
+    def get_external_cache_hit_sources(
+        self, request: Any, tokens: int
+    ) -> dict[CacheHitSource, int]:
+        """Which tiers the tokens come from that were just taken."""
+        load = self._warm.latest_load
+        if load is not None and load.state.request is not request:
+            load = None
+        try:
+            return hit_sources(self._warm.geometry, load, tokens, self.manager)
+        except Exception as error:
+            self._cool(error)
+            return hit_sources(self._warm.geometry, None, tokens, self.manager)
 
     # --- a step ---
 
     def build_connector_meta(self, output: Any) -> StepMetadata:
         """The transfers of the step that was just scheduled."""
         started = [new.req_id for new in output.scheduled_new_reqs]
-        self.manager.on_schedule_end(
-            ScheduleEndContext(
-                new_req_ids=list(started), preempted_req_ids=output.preempted_req_ids or ()
-            )
-        )
+        self._schedule_ends(list(started), output.preempted_req_ids or ())
         started += output.scheduled_cached_reqs.resumed_req_ids
         state = output.kv_connector_block_state
-        plan = self.core.plan(
-            Step(
-                output.num_scheduled_tokens,
-                started,
-                lambda: self._leased(output),
-                state.boundary_state_offloads if state else {},
-            )
+        step = Step(
+            output.num_scheduled_tokens,
+            started,
+            lambda: self._leased(output),
+            state.boundary_state_offloads if state else {},
         )
+        try:
+            plan = self.core.plan(step)
+            if self._events.describes:
+                self._described.stored(plan, self._warm)
+        except Exception as error:
+            self._cool(error)
+            plan = self.core.plan(step)
         return _metadata(plan)
+
+    def _schedule_ends(self, new: Sequence[str], preempted: Iterable[str]) -> None:
+        try:
+            self.manager.on_schedule_end(
+                ScheduleEndContext(new_req_ids=new, preempted_req_ids=list(preempted))
+            )
+        except Exception as error:
+            self._cool(error)
 
     def _leased(self, output: Any) -> set[int]:
         """The blocks that this step's requests were newly given; what they share is not new."""
@@ -136,43 +213,75 @@ class SchedulerRole:
         report = output.kv_connector_worker_meta
         if not isinstance(report, OffloadingWorkerMetadata):
             return
+        self._statistics.transfers(report.transfer_stats)
         failed = report.failed_jobs if isinstance(report, WorkerReport) else ()
         for job, workers in report.completed_jobs.items():
-            self.core.report(job, workers, job in failed)
+            try:
+                self.core.report(job, workers, job in failed)
+            except Exception as error:
+                self._cool(error)
+                self.core.report(job, workers, job in failed)
 
     def has_pending_push_work(self) -> bool:
         """Whether the engine must go on stepping."""
-        return self.core.has_work or self.manager.has_pending_work()
+        if self.core.has_work or self._events.waiting:
+            return True
+        try:
+            # A tier that is cold is not waited for: it may never come to rest.
+            return self.core is self._warm and self.manager.has_pending_work()
+        except Exception as error:
+            self._cool(error)
+            return self.core.has_work
 
     def reset_cache(self) -> None:
         """Forget everything."""
-        self._events.reset(self.manager.take_events())
-        self.core.reset()
+        try:
+            self._events.reset(self.manager.take_events())
+            self.core.reset()
+        except Exception as error:
+            self._cool(error)
+            self.core.reset()
 
-    def take_events(self) -> Iterable[Any]:
+    def take_events(self) -> list[Any]:
         """What entered and left the tier."""
-        return self._events.take(self.manager.take_events())
+        try:
+            return self._events.take(self.manager.take_events())
+        except Exception as error:
+            self._cool(error)
+            return []
+
+    def get_stats(self) -> OffloadingConnectorStats | None:
+        """What was counted since the last call, by us and by the tier."""
+        stats = self._statistics.take(self._warm.counts)
+        try:
+            theirs = self.manager.get_stats()
+            if stats is None or theirs is None:
+                return stats or theirs
+            stats.aggregate(theirs)
+        except Exception as error:
+            self._cool(error)
+        return stats
 
     def shutdown(self) -> None:
         """End the tier."""
         self.manager.shutdown()
 
+    # --- contradictions ---
 
-def _limits(request: Any, parameters: Any) -> Limits:
-    """A client's caps; what is no cap is passed over with a warning, never raised."""
-    return Limits(
-        max_load=_cap(parameters, "max_load_tokens"),
-        max_store=_cap(parameters, "max_offload_tokens"),
-        skip_reading=bool(request.skip_reading_prefix_cache),
-    )
-
-
-def _cap(parameters: Any, name: str) -> int | None:
-    value = parameters.get(name) if isinstance(parameters, dict) else None
-    if value is None or (type(value) is int and value >= 0):
-        return value
-    logger.warning("%s must be an integer of at least 0, not %r: it is passed over", name, value)
-    return None
+    def _cool(self, error: Exception) -> None:
+        """Go on without the tier."""
+        if self.core is not self._warm:
+            self._warm.counts["cold_faults"] += 1
+            return
+        self.core = self._warm.cool()
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        logger.error(
+            "KV offloading has stopped, all prompts are computed from now on: %s: %s (%s:%s)",
+            type(error).__name__,
+            " ".join(str(error).split()),
+            frame.filename,
+            frame.lineno,
+        )
 
 
 def _gpu(transfer: Transfer) -> GPULoadStoreSpec:

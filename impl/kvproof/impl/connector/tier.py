@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from vllm.v1.kv_offload.base import LookupResult, OffloadingManager, OffloadPolicy
+from vllm.v1.kv_offload.base import LookupResult, OffloadingManager
 from vllm.v1.kv_offload.cpu.manager import CPUOffloadingManager
 
 from kvproof.impl.scheduler.views import Found, Key, Room
@@ -51,6 +51,12 @@ class ManagerTier:
                 return number
         return len(keys)
 
+    def note(self, keys: Sequence[Key], ends: Sequence[int], context: Any) -> None:
+        """Managers that order keys by position are told of it by the request's context."""
+        place = context.set_offload_key_position
+        for key, end in zip(keys, ends, strict=False):
+            place(key, end)
+
     def prepare_load(self, keys: Sequence[Key], context: Any) -> Any:
         """Pin keys and say where they lie."""
         return self.manager.prepare_load(keys, context)
@@ -74,10 +80,9 @@ class ManagerTier:
         """Keys were used."""
         self.manager.touch(keys, context)
 
-    def new_request(self, context: Any) -> bool:
-        """A request begins; whether the tier wants all its chunks, hits included."""
-        policy = self.manager.on_new_request(context).policy
-        return policy is OffloadPolicy.REQUEST_LEVEL
+    def new_request(self, context: Any) -> None:
+        """A request begins. Whatever policy it answers: all chunks are offered, hits included."""
+        self.manager.on_new_request(context)
 
     def finished_request(self, context: Any) -> None:
         """No more will be asked or prepared for a request."""

@@ -9,7 +9,7 @@ from typing import Any
 from kvproof.impl.scheduler.fence import Fence
 from kvproof.impl.scheduler.jobs import Job, JobTable
 from kvproof.impl.scheduler.lookup import Coverage
-from kvproof.impl.scheduler.views import Key, Tier
+from kvproof.impl.scheduler.views import Key, Room, Tier
 
 
 class Ledger:
@@ -22,6 +22,8 @@ class Ledger:
         coverage: keys that were stored without their first blocks.
         loading: keys on their way to the GPU, with how many loads bring each.
         counts: what went wrong, by name.
+        unissued: keys that the tier has pinned or made room for, and whether for a store, while no
+            job has them yet.
         room: how often room in the tier may have changed.
         changes: how often a key came, went or became readable.
         losses: how often keys went, or a load failed: between two of these, hits stay hits.
@@ -34,6 +36,7 @@ class Ledger:
         self.coverage: Coverage = {}
         self.loading: Counter[Key] = Counter()
         self.counts: Counter[str] = Counter()
+        self.unissued: tuple[Sequence[Key], Any, bool] | None = None
         self.room = 0
         self.changes = 0
         self.losses = 0
@@ -105,17 +108,39 @@ class Ledger:
         self.losses += 1
         self.changes += 1
 
+    def pin(self, keys: Sequence[Key], ends: Sequence[int], context: Any) -> Any:
+        """Pin keys that are about to be loaded, and say where they lie."""
+        tier = self.tier
+        tier.note(keys, ends, context)
+        place = tier.prepare_load(keys, context)
+        self.unissued = keys, context, False
+        # Before anything that nobody uses now it must not leave, once it is no longer pinned (E7).
+        tier.touch(keys, context)
+        return place
+
     def issue_load(self, request_id: str, keys: Sequence[Key], context: Any) -> Job:
         """A load of pinned keys begins."""
         job = self.jobs.issue(request_id, context, keys, False, ())
+        self.unissued = None
         self.loading.update(keys)
         return job
+
+    def ask(self, keys: Sequence[Key], ends: Sequence[int], context: Any) -> Room | None:
+        """Offer keys to the tier; None when there is no room."""
+        self.tier.note(keys, ends, context)
+        room = self.tier.prepare_store(keys, context)
+        if room is None:
+            self.counts["refused_offers"] += 1
+        elif room.keys:
+            self.unissued = room.keys, context, True
+        return room
 
     def issue_store(
         self, request_id: str, keys: Sequence[Key], context: Any, blocks: Sequence[int]
     ) -> Job:
         """A store begins: from now on its blocks are fenced (M3)."""
         job = self.jobs.issue(request_id, context, keys, True, blocks)
+        self.unissued = None
         self.fence.add(blocks, job.number)
         self.changes += 1
         return job

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from kvproof.impl.scheduler.geometry import Geometry, Group
 from kvproof.impl.scheduler.ledger import Ledger
@@ -25,12 +26,31 @@ def keys_of(request: RequestView, group: Group, first: int, last: int) -> list[K
     return [block_hash + suffix for block_hash in hashes]
 
 
+class PlannedLoad(NamedTuple):
+    """A load from ``computed`` to ``boundary`` tokens.
+
+    Attributes:
+        state: the request that it is for.
+        keys: what it takes, group by group.
+        ends: where the chunks of ``keys`` end, in tokens.
+        first_positions: as in ``Transfer``.
+    """
+
+    state: RequestState
+    computed: int
+    boundary: int
+    keys: Sequence[Key]
+    ends: Sequence[int]
+    first_positions: Sequence[int]
+
+
 class Loads:
     """Answers the engine's questions, and plans what it then takes.
 
     Attributes:
         planned: loads of the step that is being scheduled, by job number.
         lost: requests whose load was promised and cannot be made; they compute instead.
+        latest: the last load that was planned.
     """
 
     def __init__(self, geometry: Geometry, ledger: Ledger, avoid_double_loads: bool) -> None:
@@ -39,6 +59,7 @@ class Loads:
         self.avoid_double_loads = avoid_double_loads
         self.planned: dict[int, Transfer] = {}
         self.lost: list[str] = []
+        self.latest: PlannedLoad | None = None
         self._finder = Finder(geometry, ledger.tier, ledger.coverage)
 
     # --- questions ---
@@ -57,7 +78,9 @@ class Loads:
         if wait and self._may_wait(state):
             return None
         state.awaits, state.polls = None, 0
-        return max(0, answer.boundary - computed)
+        tokens = answer.boundary - computed
+        # There would be nothing to load, and so nobody to say that the load has ended.
+        return tokens if tokens > 0 and self._finder.needs_a_load(computed, answer.boundary) else 0
 
     def _answer(self, state: RequestState, computed: int, limit: int) -> Answer:
         """What the tier has for a request: asked no more than its changes since call for."""
@@ -91,7 +114,7 @@ class Loads:
         loading = self.ledger.loading
         if not (loading and self.avoid_double_loads and answer.boundary > computed):
             return False
-        needed = self._finder.needed(request.block_hashes, computed, answer.boundary)
+        needed = self._finder.needed(computed, answer.boundary)
         return any(
             key in loading
             for group, (first, last) in needed.items()
@@ -116,13 +139,14 @@ class Loads:
         request = state.request
         boundary = computed + external
         state.sure = computed
-        keys, transfer = self._plan(request, blocks, computed, boundary)
+        keys, ends, transfer = self._plan(request, blocks, computed, boundary)
         if not self._readable(state, keys, computed, boundary):
             self.lose(request.request_id)
             return
-        place = self.ledger.tier.prepare_load(keys, state.context)
+        place = self.ledger.pin(keys, ends, state.context)
         job = self.ledger.issue_load(request.request_id, keys, state.context)
         self.planned[job.number] = transfer._replace(place=place)
+        self.latest = PlannedLoad(state, computed, boundary, keys, ends, transfer.first_positions)
 
     def lose(self, request_id: str) -> None:
         """A load that was promised cannot be made: the request computes instead."""
@@ -131,9 +155,10 @@ class Loads:
 
     def _plan(
         self, request: RequestView, blocks: Sequence[Sequence[int]], computed: int, boundary: int
-    ) -> tuple[list[Key], Transfer]:
-        """The chunks and blocks that bring a request from ``computed`` to ``boundary``."""
+    ) -> tuple[list[Key], list[int], Transfer]:
+        """The chunks, their ends and the blocks that bring a request to ``boundary``."""
         keys: list[Key] = []
+        ends: list[int] = []
         ids: list[int] = []
         sizes, firsts = [], []
         for group, own in zip(self.geometry.groups, blocks, strict=True):
@@ -145,9 +170,11 @@ class Loads:
             sizes.append(last - first)
             firsts.append(first)
             if first < last:
-                start = first // group.blocks_per_chunk
-                keys += keys_of(request, group, start, -(-boundary // group.tokens_per_chunk))
-        return keys, Transfer(request.request_id, ids, sizes, firsts, None)
+                start, size = first // group.blocks_per_chunk, group.tokens_per_chunk
+                stop = -(-boundary // size)
+                keys += keys_of(request, group, start, stop)
+                ends += range((start + 1) * size, (stop + 1) * size, size)
+        return keys, ends, Transfer(request.request_id, ids, sizes, firsts, None)
 
     def _readable(
         self, state: RequestState, keys: Sequence[Key], computed: int, boundary: int

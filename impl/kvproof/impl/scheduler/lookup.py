@@ -80,9 +80,13 @@ class Finder:
         ready = search.settle(min(ready, maybe), Found.HIT)
         return Answer(max(ready, floor), ready < maybe, search.hits, search.doubts)
 
-    def needed(
-        self, hashes: Sequence[bytes], floor: int, boundary: int
-    ) -> dict[Group, tuple[int, int]]:
+    def needs_a_load(self, floor: int, boundary: int) -> bool:
+        """Whether anything serves ``boundary``: a window of one token needs nothing."""
+        if self._geometry.prefix:
+            return True
+        return any(first < last for first, last in self.needed(floor, boundary).values())
+
+    def needed(self, floor: int, boundary: int) -> dict[Group, tuple[int, int]]:
         """The chunks [first, last) of each group that serve ``boundary``."""
         found = {}
         for group in self._geometry.groups:

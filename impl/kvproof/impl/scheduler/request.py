@@ -38,6 +38,8 @@ class RequestState:
         refused: keys that the tier had no room for.
         refused_at: how often room had changed by then.
         settled: keys beyond a refused one that need not be offered again.
+        states: recurrent states that the tier had no room for: (place of the group, chunk) -> the
+            block that it is in, and how often room had changed by then.
         asked: (computed tokens, limit, changes of the tier) of the last lookup.
         losses: how often keys had been lost by then.
         whole: all that the answer rests on was asked since the last time that anything was.
@@ -57,6 +59,7 @@ class RequestState:
     refused: frozenset[Key] = frozenset()
     refused_at: int = 0
     settled: frozenset[Key] = frozenset()
+    states: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
     asked: tuple[int, int, int] | None = None
     losses: int = -1
     whole: bool = True

@@ -1,25 +1,26 @@
 """The scheduler: an engine's calls in, transfers out.
 
 One instance serves one engine. Per step it looks only at those requests that may have completed a
-chunk. Nothing that an engine, a client, a tier or a worker does
-makes a call raise; what contradicts itself is counted and costs a hit.
+chunk. Nothing that an engine, a client or a worker does makes a call raise; what contradicts itself
+is counted and costs a hit. When a call raises all the same, or a tier's does, ``cool`` goes on.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kvproof.impl.scheduler.alarms import Alarms
+from kvproof.impl.scheduler.cold import ColdScheduler
 from kvproof.impl.scheduler.geometry import Geometry
 from kvproof.impl.scheduler.jobs import Job
 from kvproof.impl.scheduler.ledger import Ledger
-from kvproof.impl.scheduler.loads import Loads
+from kvproof.impl.scheduler.loads import Loads, PlannedLoad
 from kvproof.impl.scheduler.plan import Plan, Step
 from kvproof.impl.scheduler.request import Limits, RequestState
-from kvproof.impl.scheduler.stores import Ending, Stores
+from kvproof.impl.scheduler.stores import Ending, StorePolicy, Stores
 from kvproof.impl.scheduler.views import RequestView, Tables, Tier
 
 
@@ -29,13 +30,13 @@ class Options:
 
     Attributes:
         workers: ranks that report every job.
-        prompt_only: store no chunk that holds a generated token.
+        stores: what is worth storing.
         avoid_double_loads: put a lookup off while another request loads a chunk of its answer,
             which the GPU prefix cache will have afterwards.
     """
 
     workers: int = 1
-    prompt_only: bool = False
+    stores: StorePolicy = field(default_factory=StorePolicy)
     avoid_double_loads: bool = True
 
 
@@ -47,15 +48,27 @@ class OffloadScheduler:
         self.requests: dict[str, RequestState] = {}
         self._ledger = Ledger(tier, options.workers)
         self._loads = Loads(geometry, self._ledger, options.avoid_double_loads)
-        self._stores = Stores(geometry, self._ledger, tables, options.prompt_only)
+        self._stores = Stores(geometry, self._ledger, tables, options.stores)
         self._alarms = Alarms()
         self._leased: set[int] = set()
         self._room = 0
+        # The plan that is being made, and the first job number beyond the last one that was.
+        self._unfinished: Plan | None = None
+        self._delivered = 0
 
     @property
     def counts(self) -> Counter[str]:
         """What went wrong, by name: refused offers, failed and lost transfers."""
         return self._ledger.counts
+
+    @property
+    def latest_load(self) -> PlannedLoad | None:
+        """The last load that was planned since the last step."""
+        return self._loads.latest
+
+    def job(self, number: int) -> Job | None:
+        """A job that is under way."""
+        return self._ledger.jobs.live.get(number)
 
     # --- requests ---
 
@@ -76,7 +89,7 @@ class OffloadScheduler:
                 did not bring is left out here.
             blocks: its block table, per group.
         """
-        state = self.requests.pop(request_id, None)
+        state = self.requests.get(request_id)
         if state is not None:
             self._alarms.forget(request_id)
             self._stores.waiting.pop(request_id, None)
@@ -84,6 +97,7 @@ class OffloadScheduler:
                 # The engine counts what a load was to bring as soon as it has handed out blocks.
                 tokens = min(tokens, state.sure)
             self._stores.ending.append(Ending(state, tokens, blocks))
+            del self.requests[request_id]
 
     @property
     def has_work(self) -> bool:
@@ -129,8 +143,8 @@ class OffloadScheduler:
     def plan(self, step: Step) -> Plan:
         """The transfers of the step that was just scheduled."""
         loads, stores, ledger = self._loads, self._stores, self._ledger
-        plan = Plan(loads.planned, {}, ledger.jobs.take_dead(), loads.lost)
-        loads.planned, loads.lost = {}, []
+        plan = self._unfinished = Plan(loads.planned, {}, ledger.jobs.take_dead(), loads.lost)
+        loads.planned, loads.lost, loads.latest = {}, [], None
         leased: set[int] = set()
         if ledger.fence or stores.ending:
             leased = step.leased() | self._leased
@@ -140,9 +154,9 @@ class OffloadScheduler:
         for request_id in step.started:
             if request_id in requests:
                 requests[request_id].sure = None
-        for request_id in step.handed:
+        for request_id, handed in step.handed.items():
             if request_id in requests:
-                stores.store_states(requests[request_id], step, plan)
+                stores.hand_over(requests[request_id], handed, plan)
         for state in self._alarms.advance(step.scheduled, step.started, requests):
             request = state.request
             computed = request.num_computed_tokens + step.scheduled[request.request_id]
@@ -154,14 +168,18 @@ class OffloadScheduler:
         self._room = ledger.room
         if stores.ending:
             stores.end(leased, plan)
+        self._unfinished, self._delivered = None, ledger.jobs.next_number
         return plan
 
     def _offer_again(self, step: Step, plan: Plan) -> None:
         """Room has changed: what was refused has another chance."""
         for request_id, state in list(self._stores.waiting.items()):
-            tokens = step.scheduled.get(request_id)
-            if tokens is not None and state.refused_at != self._ledger.room:
-                computed = state.request.num_computed_tokens + tokens
+            if state.states:
+                self._stores.offer_states(state, None, plan)
+            if state.refused and state.refused_at != self._ledger.room:
+                computed = state.request.num_computed_tokens + step.scheduled.get(request_id, 0)
+                if state.sure is not None:
+                    computed = min(computed, state.sure)
                 self._stores.offer(state, computed, None, plan)
 
     # --- ends ---
@@ -192,3 +210,21 @@ class OffloadScheduler:
         for state in self.requests.values():
             self._stores.restart(state)
             self._alarms.watch(state)
+
+    # --- contradictions ---
+
+    def cool(self) -> ColdScheduler:
+        """What goes on in this scheduler's place when one of its calls has raised."""
+        loads, unfinished = self._loads, self._unfinished
+        if unfinished is not None:
+            loads.planned = {**unfinished.loads, **loads.planned}
+            loads.lost = [*unfinished.lost, *loads.lost]
+            self._ledger.jobs.dead |= {n for n in unfinished.flush if n < self._delivered}
+        return ColdScheduler(
+            self._ledger,
+            loads,
+            {request_id: state.context for request_id, state in self.requests.items()},
+            [end.state.context for end in self._stores.ending],
+            self._leased,
+            self._delivered,
+        )

@@ -5,14 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kvproof.impl.scheduler.geometry import Geometry, Kind
+from kvproof.impl.scheduler.geometry import Geometry, Group, Kind
 from kvproof.impl.scheduler.jobs import Job
 from kvproof.impl.scheduler.ledger import Ledger
 from kvproof.impl.scheduler.loads import keys_of
-from kvproof.impl.scheduler.plan import Plan, Step, Transfer
+from kvproof.impl.scheduler.plan import Plan, Transfer
 from kvproof.impl.scheduler.request import RequestState
+from kvproof.impl.scheduler.retention import Retention
 from kvproof.impl.scheduler.storing import NEVER, Chunk, chunks_on_offer, due, grain, last_chunk
 from kvproof.impl.scheduler.views import Room, Tables
+
+
+@dataclass(frozen=True, slots=True)
+class StorePolicy:
+    """What is worth storing.
+
+    Attributes:
+        prompt_only: no chunk that holds a generated token.
+        retention: the engine's interval, in tokens; see ``Retention``.
+        speculating: the engine computes drafts, so a state may be of fewer tokens than were
+            computed: only those count that the engine hands over.
+    """
+
+    prompt_only: bool = False
+    retention: int | None = None
+    speculating: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,40 +53,50 @@ class Stores:
     """
 
     def __init__(
-        self, geometry: Geometry, ledger: Ledger, tables: Tables, prompt_only: bool
+        self, geometry: Geometry, ledger: Ledger, tables: Tables, policy: StorePolicy
     ) -> None:
         self.geometry = geometry
         self.ledger = ledger
         self.tables = tables
-        self.prompt_only = prompt_only
+        self.policy = policy
         self.ending: list[Ending] = []
         self.waiting: dict[str, RequestState] = {}
+        self._retention = Retention.of(geometry, policy.retention)
+        # What is handed over then ends with a block, which need not be the end of a chunk.
+        self._watches_states = self._retention is not None and any(
+            group.blocks_per_chunk > 1 for group in geometry.groups
+        )
         self._grains = [grain(group, geometry.alignment) for group in geometry.groups]
         self._partial = ledger.tier.closed
 
     def first_due(self) -> int:
         """The computed tokens at which a new request first has something to offer."""
-        return due(self.geometry, [0] * len(self.geometry.groups))
+        return self._due([0] * len(self.geometry.groups))
+
+    def _due(self, cursors: Sequence[int], tokens: int = 0, most: int = NEVER) -> int:
+        return due(self.geometry, cursors, tokens, most, self._watches_states)
 
     def restart(self, state: RequestState) -> None:
         """Offer everything again: the tier has forgotten it."""
         state.cursors = [0] * len(self.geometry.groups)
         state.due = self.first_due()
         state.refused = state.settled = frozenset()
+        state.states.clear()
         self.waiting.pop(state.request.request_id, None)
 
     # --- a step ---
 
     def end(self, leased: set[int], plan: Plan) -> None:
         """Offer what ended requests have left, flush what is overwritten at once, say goodbye."""
-        ending, self.ending = self.ending, []
-        for end in ending:
+        while self.ending:
+            end = self.ending[0]
             state = end.state
-            job = self.offer(state, end.tokens, end.blocks, plan)
+            jobs = self.offer_states(state, end.blocks, plan)
+            jobs += self.offer(state, end.tokens, end.blocks, plan)
             # The blocks are free: whoever got one in this step will write it in this step.
-            if job is not None and not leased.isdisjoint(job.blocks):
-                plan.flush.add(job.number)
+            plan.flush.update(job.number for job in jobs if not leased.isdisjoint(job.blocks))
             self._touch(state, end.tokens)
+            del self.ending[0]
             self.ledger.tier.finished_request(state.context)
             self.ledger.forget_request(state.request.request_id)
 
@@ -94,18 +121,18 @@ class Stores:
         computed: int,
         ended: Sequence[Sequence[int]] | None,
         plan: Plan,
-    ) -> Job | None:
-        """Offer the chunks that are complete with ``computed`` tokens; the job, if any.
+    ) -> list[Job]:
+        """Offer the chunks that are complete with ``computed`` tokens; the jobs, if any.
 
         ``ended`` is the last block table of a request that has ended.
         """
         most = self._most(state)
         tokens = min(computed, state.request.num_tokens, most)
         reached: list[int] = []
-        chunks = self._collect(state, tokens, ended, reached)
-        state.due = due(self.geometry, reached, tokens, most)
+        chunks = self._collect(state, tokens, tokens == computed, ended, reached)
+        state.due = self._due(reached, tokens, most)
         fresh, waiting = self._sift(state, chunks) if state.refused else (chunks, [])
-        room, refused = self._ask(state, fresh)
+        jobs, refused = self._ask(state, fresh, plan)
         if waiting or refused:
             self._wait(state, reached, chunks, waiting + refused)
             if ended is None:
@@ -113,7 +140,7 @@ class Stores:
         else:
             self._accepted(state)
         state.cursors = reached
-        return self._store(state, fresh, room, plan) if room is not None else None
+        return jobs
 
     def _sift(
         self, state: RequestState, chunks: Sequence[Chunk]
@@ -132,9 +159,13 @@ class Stores:
         """Nothing of a request waits for room."""
         if state.refused:
             state.refused = state.settled = frozenset()
-            # Under the id of a request that has ended, another one may be waiting.
-            if self.waiting.get(state.request.request_id) is state:
-                del self.waiting[state.request.request_id]
+            self._wait_no_more(state)
+
+    def _wait_no_more(self, state: RequestState) -> None:
+        # Under the id of a request that has ended, another one may be waiting.
+        request_id = state.request.request_id
+        if not (state.refused or state.states) and self.waiting.get(request_id) is state:
+            del self.waiting[request_id]
 
     def _wait(
         self,
@@ -149,11 +180,10 @@ class Stores:
         state.refused = frozenset(chunk.key for chunk in refused)
         state.settled = frozenset(c.key for c in chunks if c.key not in state.refused)
         state.refused_at = self.ledger.room
-        self.ledger.counts["refused_offers"] += 1
 
     def _most(self, state: RequestState) -> int:
         """Up to which position chunks may be stored at all."""
-        most = state.request.num_prompt_tokens if self.prompt_only else NEVER
+        most = state.request.num_prompt_tokens if self.policy.prompt_only else NEVER
         cap = state.limits.max_store
         return most if cap is None else min(most, cap)
 
@@ -161,10 +191,14 @@ class Stores:
         self,
         state: RequestState,
         tokens: int,
+        exact: bool,
         ended: Sequence[Sequence[int]] | None,
         reached: list[int],
     ) -> list[Chunk]:
-        """The chunks that can be stored from the cursors on; ``reached`` is where these get to."""
+        """The chunks that can be stored from the cursors on; ``reached`` is where these get to.
+
+        ``exact``: ``tokens`` are all that is computed.
+        """
         request = state.request
         hashes = request.block_hashes
         drafting = ended is None and tokens > request.num_prompt_tokens
@@ -172,9 +206,8 @@ class Stores:
         for group, first in zip(self.geometry.groups, state.cursors, strict=True):
             last = last_chunk(group, tokens, len(hashes), drafting)
             if last > first and group.kind is Kind.RECURRENT:
-                # States are handed over while the request runs; its last one is in the last block.
-                ends = ended is not None and tokens % group.tokens_per_chunk == 0
-                first, last = (last - 1, last) if ends else (first, first)
+                ends = exact and tokens == last * group.tokens_per_chunk
+                first, last = self._latest_state(first, last, ends, ended is not None)
             if last > first:
                 per = group.blocks_per_chunk
                 blocks: Sequence[int]
@@ -184,27 +217,53 @@ class Stores:
                     )
                 else:
                     blocks = ended[group.place][first * per : last * per]
-                found += chunks_on_offer(
+                chunks = chunks_on_offer(
                     group, hashes, blocks, first, self._grains[group.place], self._partial
                 )
+                if self._retention is not None:
+                    keeps = self._retention.keeps
+                    chunks = [c for c in chunks if keeps(request, group, c.number)]
+                found += chunks
                 first += len(blocks) // per
             reached.append(first)
         return found
 
-    def _ask(self, state: RequestState, chunks: list[Chunk]) -> tuple[Room | None, list[Chunk]]:
-        """Ask for room, for less of it while there is none: what was granted, what was refused."""
-        refused: list[Chunk] = []
-        offer = chunks
-        while offer:
-            room = self.ledger.tier.prepare_store([chunk.key for chunk in offer], state.context)
+    def _latest_state(self, first: int, last: int, ends: bool, ended: bool) -> tuple[int, int]:
+        """The chunk, as [first, last), whose state a request's last computed block is sure to be.
+
+        While the request runs, the engine hands states over; its last one nobody hands over.
+        ``ends``: what is computed ends with chunk ``last - 1``.
+        """
+        if ends and (ended or self._watches_states) and not self.policy.speculating:
+            return last - 1, last
+        return (last, last) if self._watches_states else (first, first)
+
+    def _ask(
+        self, state: RequestState, chunks: list[Chunk], plan: Plan
+    ) -> tuple[list[Job], list[Chunk]]:
+        """Offer chunks, fewer while there is no room for all: their jobs, and what was refused.
+
+        When it returns, all that was refused has been since room last changed.
+        """
+        jobs: list[Job] = []
+        rest, size = chunks, len(chunks)
+        while rest:
+            offer = rest if size == len(rest) else _heads(rest, size)
+            keys = [chunk.key for chunk in offer]
+            ends = [(chunk.number + 1) * chunk.group.tokens_per_chunk for chunk in offer]
+            room = self.ledger.ask(keys, ends, state.context)
             if room is not None:
-                return room, refused
-            # The first half by position: a prefix is of use without what follows it.
-            by_end = sorted(offer, key=lambda c: (c.number + 1) * c.group.tokens_per_chunk)
-            kept = {chunk.key for chunk in by_end[: len(offer) // 2]}
-            refused += [chunk for chunk in offer if chunk.key not in kept]
-            offer = [chunk for chunk in offer if chunk.key in kept]
-        return None, refused
+                job = self._store(state, offer, room, plan)
+                if job is not None:
+                    jobs.append(job)
+                granted = set(keys)
+                rest = [chunk for chunk in rest if chunk.key not in granted]
+                size = len(rest)
+            elif size == 1:
+                break
+            else:
+                size //= 2
+        return jobs, rest
 
     # --- stores ---
 
@@ -215,10 +274,12 @@ class Stores:
         if room.evicted:
             self.ledger.gone(room.evicted)
         if not room.keys:
+            self._use(state, offer)
             return None
         # Most often all of them, and then there is nothing to pick.
         if len(room.keys) < len(offer):
             taken = set(room.keys)
+            self._use(state, [chunk for chunk in offer if chunk.key not in taken])
             offer = [chunk for chunk in offer if chunk.key in taken]
         blocks: list[int] = []
         sizes = [0] * len(self.geometry.groups)
@@ -236,22 +297,70 @@ class Stores:
         plan.stores[job.number] = Transfer(request_id, blocks, sizes, firsts, room.place)
         return job
 
-    def store_states(self, state: RequestState, step: Step, plan: Plan) -> None:
+    def _use(self, state: RequestState, chunks: Sequence[Chunk]) -> None:
+        """Chunks that were there already are in use again: older ones are to leave first (E7)."""
+        by_end = sorted(chunks, key=lambda c: (c.number + 1) * c.group.tokens_per_chunk)
+        self.ledger.tier.touch([chunk.key for chunk in by_end], state.context)
+
+    # --- states ---
+
+    def hand_over(
+        self, state: RequestState, handed: Sequence[tuple[int, int, int]], plan: Plan
+    ) -> None:
         """Store the recurrent states that the engine hands over, each at its boundary (S9)."""
         request = state.request
         most = min(request.num_tokens, self._most(state))
-        for number, block, tokens in step.handed[request.request_id]:
+        for number, block, tokens in handed:
             group = next((g for g in self.geometry.groups if g.index == number), None)
             if group is None or not block or tokens > most:
                 continue
             last, rest = divmod(tokens, group.tokens_per_chunk)
             if rest or last * group.hashes_per_chunk > len(request.block_hashes):
                 continue
-            keys = keys_of(request, group, last - 1, last)
-            room = self.ledger.tier.prepare_store(keys, state.context)
-            if room is None:
-                self.ledger.counts["refused_offers"] += 1
-                continue
             state.cursors[group.place] = max(state.cursors[group.place], last)
-            chunk = Chunk(group, last - 1, keys[0], [block], group.blocks_per_chunk - 1)
-            self._store(state, [chunk], room, plan)
+            if self._offer_state(state, group, last - 1, block, plan) is None and state.states:
+                self.waiting[request.request_id] = state
+
+    def offer_states(
+        self, state: RequestState, ended: Sequence[Sequence[int]] | None, plan: Plan
+    ) -> list[Job]:
+        """Offer the states again that were refused, if room has changed and they are still there.
+
+        A state that fills its block is not written any more, so it is there while the block is.
+        """
+        jobs = []
+        for (place, number), (block, refused_at) in list(state.states.items()):
+            group = self.geometry.groups[place]
+            at = (number + 1) * group.blocks_per_chunk - 1
+            own = (
+                self.tables.blocks(state.request.request_id, group.index, at, at + 1)
+                if ended is None
+                else ended[place][at : at + 1]
+            )
+            if list(own) != [block]:
+                del state.states[place, number]
+            elif refused_at != self.ledger.room:
+                job = self._offer_state(state, group, number, block, plan)
+                if job is not None:
+                    jobs.append(job)
+        self._wait_no_more(state)
+        return jobs
+
+    def _offer_state(
+        self, state: RequestState, group: Group, number: int, block: int, plan: Plan
+    ) -> Job | None:
+        keys = keys_of(state.request, group, number, number + 1)
+        room = self.ledger.ask(keys, [(number + 1) * group.tokens_per_chunk], state.context)
+        if room is None:
+            state.states[group.place, number] = block, self.ledger.room
+            return None
+        state.states.pop((group.place, number), None)
+        chunk = Chunk(group, number, keys[0], [block], group.blocks_per_chunk - 1)
+        return self._store(state, [chunk], room, plan)
+
+
+def _heads(chunks: Sequence[Chunk], count: int) -> list[Chunk]:
+    """The first chunks by position, in their own order: a prefix is of use without what follows."""
+    by_end = sorted(chunks, key=lambda c: (c.number + 1) * c.group.tokens_per_chunk)
+    kept = {chunk.key for chunk in by_end[:count]}
+    return [chunk for chunk in chunks if chunk.key in kept]

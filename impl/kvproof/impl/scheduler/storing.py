@@ -49,10 +49,16 @@ def last_chunk(group: Group, tokens: int, hashes: int, drafting: bool) -> int:
     return chunks if chunks < keyed else keyed
 
 
-def due(geometry: Geometry, cursors: Sequence[int], tokens: int = 0, most: int = NEVER) -> int:
+def due(
+    geometry: Geometry,
+    cursors: Sequence[int],
+    tokens: int = 0,
+    most: int = NEVER,
+    states: bool = False,
+) -> int:
     """The number of computed tokens at which the next chunk of some group can be stored.
 
-    Recurrent states are handed over, so their groups are never due.
+    Recurrent states are handed over, so their groups are never due, unless ``states`` says so.
 
     Args:
         geometry: the groups.
@@ -62,7 +68,7 @@ def due(geometry: Geometry, cursors: Sequence[int], tokens: int = 0, most: int =
     """
     first = NEVER
     for group, cursor in zip(geometry.groups, cursors, strict=True):
-        if group.kind is Kind.RECURRENT:
+        if group.kind is Kind.RECURRENT and not states:
             continue
         size = group.tokens_per_chunk
         end = (cursor + 1) * size
@@ -74,10 +80,20 @@ def due(geometry: Geometry, cursors: Sequence[int], tokens: int = 0, most: int =
     return first
 
 
+def needs(group: Group, chunk: int, boundary: int) -> bool:
+    """Whether a start at ``boundary``, at which the group's chunks end, reads the chunk."""
+    size = group.tokens_per_chunk
+    # A drafter's chunk counts together with the one behind it.
+    last = boundary + size if group.draft else boundary
+    return chunk * size < last and group.first_needed(boundary) < (chunk + 1) * size
+
+
 def serves(group: Group, chunk: int, alignment: int) -> bool:
-    """Whether a boundary at which all groups have complete chunks reads the chunk (E2)."""
+    """Whether a multiple of ``alignment``, where all groups' chunks end, reads the chunk (E2)."""
     size = group.tokens_per_chunk
     start, end = chunk * size, (chunk + 1) * size
+    if group.draft and start and start % alignment == 0:
+        return True
     match group.kind:
         case Kind.FULL:
             return True

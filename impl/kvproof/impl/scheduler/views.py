@@ -19,6 +19,8 @@ class RequestView(Protocol):
     request_id: str
     num_computed_tokens: int
     num_prompt_tokens: int
+    shared_prefix_boundary: int
+    """Up to where others have the same tokens, as far as the engine has noticed; 0: not at all."""
 
     @property
     def block_hashes(self) -> Sequence[bytes]:
@@ -68,7 +70,6 @@ class Tier(Protocol):
     Attributes:
         closed: nothing enters or leaves it but through this scheduler's own calls, so that an
             answer stays right until one of them is made.
-        whole_request: it wants all chunks of a request, those that it was hit for included.
     """
 
     closed: bool
@@ -82,6 +83,10 @@ class Tier(Protocol):
 
         For a closed tier in this process, which need not be asked key by key.
         """
+        ...
+
+    def note(self, keys: Sequence[Key], ends: Sequence[int], context: Any) -> None:
+        """Where the chunks of keys end in their request, in tokens; said before they are used."""
         ...
 
     def prepare_load(self, keys: Sequence[Key], context: Any) -> Any:
@@ -101,11 +106,11 @@ class Tier(Protocol):
         ...
 
     def touch(self, keys: Sequence[Key], context: Any) -> None:
-        """Keys were used."""
+        """Keys were used, the first of them latest."""
         ...
 
-    def new_request(self, context: Any) -> bool:
-        """A request begins; whether the tier wants all its chunks, hits included."""
+    def new_request(self, context: Any) -> None:
+        """A request begins."""
         ...
 
     def finished_request(self, context: Any) -> None:
