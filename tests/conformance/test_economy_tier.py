@@ -23,6 +23,7 @@ def at_rest(*changes: tuple[str, list[str]], reset: bool = False, grouped: bool 
     s.end("a#0", 1)
     if reset:
         s.reset()
+        s.idle()
     s.drained()
     return s
 
@@ -37,6 +38,21 @@ def test_e5_a_key_that_a_reset_forgot_was_not_told_to_be_gone() -> None:
     s = at_rest(("stored", ["it"]), reset=True)
     facts = {"k": s.show("a#0", 0), "said": "1", "there": "0"}
     assert s.missed() == [("E5", s.last(), facts)]
+
+
+def test_e5_nobody_is_asked_what_a_reset_did_before_the_next_step() -> None:
+    """Events are taken when a step ends; a scheduler that keeps them until then has told all."""
+    s = Tale()
+    (key,) = s.stored("a#0", tokens(0, 4))
+    s.told(("stored", [key]))
+    s.end("a#0", 1)
+    s.reset()
+    s.drained()
+    assert s.missed() == []
+    s.idle()
+    s.told(("removed", [key]))
+    s.drained()
+    assert s.missed() == []
 
 
 @pytest.mark.parametrize("grouped", [True, False])

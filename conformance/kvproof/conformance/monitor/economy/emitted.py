@@ -14,13 +14,15 @@ class Emitted:
     """Judges E5, where a run emits events at all.
 
     Releases differ in whether an event says the group; where it does not, a hash counts as often as
-    there are groups that have it.
+    there are groups that have it. Events are taken at the end of a step: what a reset does to the
+    tier can be told only once a step has followed.
     """
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._seen = False
         self._grouped = True
+        self._untold = False
         self._said: Counter[str] = Counter()
 
     def note(self, event: ev.KvEvents) -> None:
@@ -36,12 +38,20 @@ class Emitted:
                 case _:
                     self._said.clear()
 
+    def reset(self) -> None:
+        """The tier has forgotten all, between two steps: nobody has been asked for events since."""
+        self._untold = True
+
+    def step(self) -> None:
+        """A step is scheduled; when it ends, events are taken."""
+        self._untold = False
+
     def judge(self) -> Iterator[Move]:
         """At rest, all events have been taken: each key is told as often as it is there.
 
         One key of each group stands for all: one that is told wrongly, if there is one.
         """
-        if not self._seen:
+        if not self._seen or self._untold:
             return
         there: Counter[str] = Counter()
         for k in self._world.reference.where:

@@ -72,6 +72,7 @@ class Economy:
     # --- judgements ---
 
     def _scheduled(self, event: ev.Scheduled) -> Iterator[Move]:
+        self._emitted.step()
         ending = self._lives.ending[:]
         yield from self._offers.schedule(event)
         for life in ending:
@@ -108,6 +109,7 @@ class Economy:
     def _reset(self, event: ev.Event) -> None:
         self._lives.reset()
         self._recency.reset()
+        self._emitted.reset()
 
     def _end_of_copy(self, event: ev.Received | ev.Report) -> None:
         if not event.ok:
