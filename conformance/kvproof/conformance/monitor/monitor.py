@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping as MappingType
 
+from kvproof.conformance.monitor.about import Elements
 from kvproof.conformance.monitor.diagnosis import ended_unscheduled, explain, ids_are_confused
 from kvproof.conformance.monitor.facts import Facts
 from kvproof.conformance.monitor.finding import Finding
 from kvproof.conformance.monitor.job_readers import Contradiction
 from kvproof.conformance.monitor.mapping import Mapping
-from kvproof.conformance.monitor.signature import Circumstances, Elements
+from kvproof.conformance.monitor.signature import Circumstances
 from kvproof.conformance.monitor.world import World
 from kvproof.conformance.trace.events import AnyEvent, Drained, Event, Header, Raised, Stalled
 from kvproof.model.broken import Broken
@@ -108,7 +109,7 @@ class Monitor:
             told = own or isinstance(event, Drained | Stalled)
             confused = culprit == "scheduler" and told and ids_are_confused(self.world, own)
             explained_by = "P13" if confused else None
-            kind = self.circumstances.kind(event, elements)
+            kind = self.circumstances.kind(event, elements, broken.action)
         return Finding(
             id=broken.id or f"A-{broken.action}",
             sentence=sentence,

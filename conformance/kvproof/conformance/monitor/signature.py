@@ -13,21 +13,28 @@ knows a release. A kind is a few words, from coarse to fine, each there only whe
     "forbidden"             a lookup waits, of a request that lets nothing be loaded
     "drafts"                a lookup waits, and a group's last chunk counts for nothing
     "in part"               a lookup waits for a chunk that is being stored without all its blocks
+    "one more"              it is about a lookup, and a window is whole chunks and one token more
+    "local"                 it is about a lookup, and a group attends to its own span of tokens only
+    "retained"              it is about a key that was lost, and not every boundary is retained
+    "refused"               the tier had no room for the key when the request offered it
+    "shared"                the blocks that it is about are also another request's, or were
+    "preempted"             a flush is for a store of a request that was put back in this step
+    "after a reset"         it is about events, and the tier was reset before
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
+from kvproof.conformance.monitor.about import About, Elements
 from kvproof.conformance.monitor.world import World
 from kvproof.conformance.trace import events as ev
-from kvproof.model.contract import Job, Key, Lease, Piece, Place, Position, Request, Residency
-
-Elements = Mapping[str, tuple[str, int]]
-"""What a broken guard is about: (sort, element) by the name that the spec gives it."""
+from kvproof.model.contract import Lease, Position, Request
 
 _ABOUT_LOOKUPS = (ev.Ask, ev.Answer, ev.Probe, ev.PrepareLoad, ev.Stalled)
+
+_ABOUT_LOSSES = frozenset({"judge_need", "judge_chunk", "judge_tail"})
 
 _HOW = {"slide": "slid", "finish": "finished", "preempt": "preempted", "advance": "advanced"}
 
@@ -40,6 +47,9 @@ class Circumstances:
         self._left: dict[tuple[Request, Lease], str] = {}
         self._passed: Counter[tuple[Request, str]] = Counter()
         self._arrived_in: dict[Request, int] = {}
+        self._refused: set[tuple[Request, str]] = set()
+        self._had: dict[Lease, set[Request]] = {}
+        self._shared: set[tuple[Request, Position]] = set()
 
     def see(self, event: ev.AnyEvent) -> None:
         """Take note of an event that is about to be judged."""
@@ -49,16 +59,30 @@ class Circumstances:
                 self._arrived_in[world.request(req)] = world.reference.epoch
             case ev.Free(req=req, lease=lease, why=why):
                 self._left[world.request(req), world.lease(lease)] = _HOW.get(why, "let go")
+            case ev.Lease(lease=lease, req=req):
+                self._had[world.lease(lease)] = {world.request(req)}
+            case ev.Share():
+                self._share(event)
             case ev.PrepareStore(req=req, keys=keys, refused=False):
                 self._passed.update((world.request(req), key) for key in keys)
+            case ev.PrepareStore(req=req, keys=keys):
+                self._refused.update((world.request(req), key) for key in keys)
             case ev.PrepareLoad(req=req, keys=keys):
                 self._passed.update((world.request(req), key) for key in keys)
             case _:
                 pass
 
+    def _share(self, event: ev.Share) -> None:
+        """Remember the chunk of everybody who has, or had, the lease that is shared."""
+        owners = self._had.setdefault(self.world.lease(event.lease), set())
+        owners.add(self.world.request(event.req))
+        if len(owners) > 1:
+            position = self.world.position(event.group, event.position)
+            self._shared.update((r, position) for r in owners)
+
     def requests(self, event: ev.Event, elements: Elements) -> set[Request]:
         """Whom a finding about ``elements`` is about: empty when neither names any request."""
-        about = _About(self.world, event, elements)
+        about = About(self.world, event, elements)
         if about.request is not None:
             return {about.request}
         if isinstance(event, ev.Stalled):
@@ -68,9 +92,9 @@ class Circumstances:
         holders = self.world.reference.holds.match(None, about.lease)
         return {r for r, _ in holders} | {r for r, lease in self._left if lease == about.lease}
 
-    def kind(self, event: ev.Event, elements: Elements) -> str:
-        """The kind of a finding about ``elements``."""
-        about = _About(self.world, event, elements)
+    def kind(self, event: ev.Event, elements: Elements, action: str) -> str:
+        """The kind of a finding about ``elements``, made by ``action``."""
+        about = About(self.world, event, elements)
         words = [self._group(about), *self._store(about), *self._load(about)]
         if isinstance(event, ev.Filled):
             words.append("filled")
@@ -78,13 +102,21 @@ class Circumstances:
             words += self._request(about)
         if isinstance(event, ev.Answer) and event.tokens is None:
             words += self._wait(about)
+        if isinstance(event, ev.Answer):
+            words += self._reach()
+        if action == "judge_flush":
+            words += self._flushed(about)
+        elif action in _ABOUT_LOSSES:
+            words += self._lost(about)
+        elif action == "judge_events" and self.world.reference.epoch > 0:
+            words.append("after a reset")
         return ", ".join(word for word in words if word)
 
-    def _group(self, about: _About) -> str:
+    def _group(self, about: About) -> str:
         number = about.group
         return "" if number is None else self.world.header.groups[number].kind
 
-    def _store(self, about: _About) -> Iterator[str]:
+    def _store(self, about: About) -> Iterator[str]:
         r, j = about.request, about.job
         reference = self.world.reference
         if r is None or j is None or j not in reference.store:
@@ -98,7 +130,7 @@ class Circumstances:
         if key is not None and self._passed[r, key] > 1:
             yield "again"
 
-    def _load(self, about: _About) -> Iterator[str]:
+    def _load(self, about: About) -> Iterator[str]:
         reference = self.world.reference
         x, j = about.residency, about.job
         if x is None or j is None or j not in reference.load:
@@ -106,14 +138,14 @@ class Circumstances:
         if x not in reference.resident:
             yield "gone"
 
-    def _request(self, about: _About) -> Iterator[str]:
+    def _request(self, about: About) -> Iterator[str]:
         r = about.request
         if r is None:
             return
         if self._arrived_in.get(r, self.world.reference.epoch) < self.world.reference.epoch:
             yield "across a reset"
 
-    def _wait(self, about: _About) -> Iterator[str]:
+    def _wait(self, about: About) -> Iterator[str]:
         """Why waiting was in vain, where it is not a plain matter of which chunks are there."""
         r, world = about.request, self.world
         if r is None or r not in world.limits:
@@ -124,6 +156,39 @@ class Circumstances:
             yield "drafts"
         if self._stored_in_part(r):
             yield "in part"
+
+    def _reach(self) -> Iterator[str]:
+        """Of which groups a lookup may take more to be needed than any forward reads."""
+        header = self.world.header
+        chunks = [(g.window, g.tokens_per_block * header.blocks_per_chunk) for g in header.groups]
+        if any(window and window % size == 1 for window, size in chunks):
+            yield "one more"
+        if any(group.kind == "chunked" for group in header.groups):
+            yield "local"
+
+    def _flushed(self, about: About) -> Iterator[str]:
+        """Why a store is waited for, none of whose blocks anybody changes."""
+        r, j, world = about.request, about.job, self.world
+        if r is None or j is None:
+            return
+        if world.preempted_in.get(r) == world.reference.now:
+            yield "preempted"
+        leases = (world.reference.piece_lease[p] for _, p in world.reference.pieces.match(j, None))
+        if any(len(self._had.get(lease, ())) > 1 for lease in leases):
+            yield "shared"
+
+    def _lost(self, about: About) -> Iterator[str]:
+        """What had happened to a chunk that is not in the tier."""
+        r, key, world = about.request, about.key, self.world
+        if r is None or key is None:
+            return
+        if world.header.options.get("retention_interval") is not None:
+            yield "retained"
+        if (r, key) in self._refused:
+            yield "refused"
+        positions = world.positions_named_by(key)
+        if any((r, position) in self._shared for position in positions):
+            yield "shared"
 
     def _stored_in_part(self, r: Request) -> bool:
         """Whether a chunk of the request's own prefix is being stored without all of its blocks."""
@@ -138,56 +203,3 @@ class Circumstances:
                 if any(world.place(x, offset) not in reference.cover for offset in offsets):
                     return True
         return False
-
-
-class _About:
-    """The request, job, lease and residency that a guard is about.
-
-    What its quantifiers bound (the store that still reads a block, say) comes after the parameters
-    of its action, and counts before them.
-    """
-
-    def __init__(self, world: World, event: ev.Event, elements: Elements) -> None:
-        self.world = world
-        found = {sort: value for sort, value in elements.values() if value >= 0}
-        reference = world.reference
-        self.lease = Lease(found["Lease"]) if "Lease" in found else None
-        self.job = Job(found["Job"]) if "Job" in found else None
-        self.residency = Residency(found["Residency"]) if "Residency" in found else None
-        place = Place(found["Place"]) if "Place" in found else None
-        if "Piece" in found:
-            piece = Piece(found["Piece"])
-            self.job, self.lease = reference.piece_job[piece], reference.piece_lease[piece]
-            place = reference.piece_place[piece]
-        if place is not None:
-            self.residency = reference.place_residency[place]
-        self._key = Key(found["Key"]) if "Key" in found else None
-        self._request = Request(found["Request"]) if "Request" in found else None
-        self._named = getattr(event, "req", None)
-
-    @property
-    def request(self) -> Request | None:
-        """Whose it is: the job's before the one that the guard or the event names."""
-        if self.job is not None and self.job in self.world.reference.job_request:
-            return self.world.reference.job_request[self.job]
-        if self._request is not None:
-            return self._request
-        return self.world.request(self._named) if self._named else None
-
-    @property
-    def key(self) -> str | None:
-        """The offload key, as the trace writes it."""
-        key = self._key
-        if key is None and self.residency is not None:
-            key = self.world.reference.residency_key.get(self.residency)
-        return None if key is None else str(self.world.names.original("Key", key))
-
-    @property
-    def group(self) -> int | None:
-        """The group of the key, else of the lease."""
-        if self.key is not None:
-            return int(self.key.rpartition(":")[2])
-        if self.lease is None:
-            return None
-        position = self.world.reference.lease_position.get(self.lease, Position(-1))
-        return self.world.group_of(position)
