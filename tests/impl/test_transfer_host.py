@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
-from kvproof.impl.transfer.host import HostCopier
+from kvproof.impl.transfer.host import HostCopier, HostRuntime
 from kvproof.impl.transfer.memory import Bytes, HostMemory, Part
 from kvproof.impl.transfer.pieces import Pieces, pieces
+from kvproof.impl.transfer.plan import CopyPlan
 
 BLOCKS, PAGE, SLOTS, PER = 6, 8, 4, 2
 
@@ -101,48 +102,55 @@ def test_a_page_that_is_too_small_is_refused() -> None:
 # --- in the background ---
 
 
-class Gated(HostMemory):
-    """Copies only while the gate is open."""
+class Gated(HostRuntime):
+    """Stores only while the gate is open."""
 
     def __init__(self) -> None:
-        super().__init__([cache()], [[Part(0, PAGE)]], SLOTS, PER)
+        self.memory = HostMemory([cache()], [[Part(0, PAGE)]], SLOTS, PER)
         self.gate = threading.Event()
         self.begun = threading.Event()
 
-    def store(self, moved: Iterable[Pieces]) -> int:
-        self.begun.set()
-        assert self.gate.wait(30)
-        return super().store(moved)
+    def carry_out(self, plan: CopyPlan) -> None:
+        if threading.current_thread().name == "kv-store":
+            self.begun.set()
+            assert self.gate.wait(30)
+        super().carry_out(plan)
 
 
 @pytest.fixture
-def memory() -> Gated:
+def gated() -> Gated:
     return Gated()
 
 
 @pytest.fixture
-def copier(memory: Gated) -> Iterator[HostCopier]:
-    copier = HostCopier(memory)
+def memory(gated: Gated) -> HostMemory:
+    return gated.memory
+
+
+@pytest.fixture
+def copier(gated: Gated) -> Iterator[HostCopier]:
+    copier = HostCopier(gated.memory, gated)
     yield copier
-    memory.gate.set()
+    gated.gate.set()
     copier.shutdown()
 
 
 def test_a_job_that_runs_is_not_told_and_one_that_ended_is_told_once(
-    copier: HostCopier, memory: Gated
+    copier: HostCopier, gated: Gated
 ) -> None:
     copier.submit_store(4, one_group([1], 0, [0]))
     assert copier.ended() == []
-    memory.gate.set()
+    gated.gate.set()
     copier.wait([4, 99])
     (end,) = copier.ended()
     assert (end.job, end.size, end.error) == (4, PAGE, None)
+    assert end.seconds is not None
     assert end.seconds > 0
     assert copier.ended() == []
     copier.wait([4])
 
 
-def test_a_load_does_not_wait_for_a_store_before_it(copier: HostCopier, memory: Gated) -> None:
+def test_a_load_does_not_wait_for_a_store_before_it(copier: HostCopier, memory: HostMemory) -> None:
     memory.chunks[0][2] = 9
     copier.submit_store(1, one_group([1], 0, [0]))
     copier.submit_load(2, one_group([3], 0, [2]))
@@ -152,18 +160,19 @@ def test_a_load_does_not_wait_for_a_store_before_it(copier: HostCopier, memory: 
 
 
 def test_stores_are_carried_out_in_the_order_of_their_submission(
-    copier: HostCopier, memory: Gated
+    copier: HostCopier, gated: Gated
 ) -> None:
+    memory = gated.memory
     for job, block in enumerate([1, 2, 3]):
         copier.submit_store(job, one_group([block], 0, [0]))
-    memory.gate.set()
+    gated.gate.set()
     copier.wait([0, 1, 2])
     assert [end.job for end in copier.ended()] == [0, 1, 2]
     assert memory.chunks[0][0, 0].tolist() == memory.regions[0][3].tolist()
 
 
 def test_a_failure_is_a_result_and_the_next_job_is_carried_out(
-    copier: HostCopier, memory: Gated
+    copier: HostCopier,
 ) -> None:
     copier.submit_load(1, one_group([1], 0, [SLOTS]))
     copier.submit_load(2, one_group([2], 0, [0]))
@@ -174,14 +183,59 @@ def test_a_failure_is_a_result_and_the_next_job_is_carried_out(
     ]
 
 
-def test_a_shutdown_lets_the_running_copy_end() -> None:
-    memory = Gated()
-    copier = HostCopier(memory)
-    copier.submit_store(1, one_group([1], 0, [0]))
-    assert memory.begun.wait(30)
-    threading.Timer(0.05, memory.gate.set).start()
+def test_a_copy_that_breaks_off_is_a_result_of_its_own_job(
+    memory: HostMemory,
+) -> None:
+    class Breaking(HostRuntime):
+        def carry_out(self, plan: CopyPlan) -> None:
+            if plan.size == 2 * PAGE:
+                raise MemoryError("no room")
+            super().carry_out(plan)
+
+    copier = HostCopier(memory, Breaking())
+    for job, blocks in enumerate([[1], [1, 2], [2]]):
+        copier.submit_load(job, one_group(blocks, 0, [0]))
+    copier.wait([0, 1, 2])
+    assert [(end.job, end.size, end.error) for end in copier.ended()] == [
+        (0, PAGE, None),
+        (1, 0, "MemoryError: no room"),
+        (2, PAGE, None),
+    ]
     copier.shutdown()
-    assert memory.chunks[0][0, 0].tolist() == memory.regions[0][1].tolist()
+
+
+def test_a_load_waits_for_the_store_that_fills_its_slot(copier: HostCopier, gated: Gated) -> None:
+    copier.submit_store(1, one_group([1], 0, [0]))
+    copier.submit_load(2, one_group([3], 0, [0]))
+    copier.submit_store(3, one_group([3], 0, [1]))
+    assert gated.begun.wait(30)
     assert copier.ended() == []
-    with pytest.raises(RuntimeError):
+    gated.gate.set()
+    copier.wait([3])
+    assert [end.job for end in copier.ended()] == [1, 3, 2]
+    assert gated.memory.chunks[0][1, 0].tolist() == gated.memory.regions[0][1].tolist()
+
+
+def test_a_shutdown_lets_the_running_copy_end_and_another_one_changes_nothing() -> None:
+    gated = Gated()
+    copier = HostCopier(gated.memory, gated)
+    copier.submit_store(1, one_group([1], 0, [0]))
+    assert gated.begun.wait(30)
+    threading.Timer(0.05, gated.gate.set).start()
+    copier.shutdown()
+    assert gated.memory.chunks[0][0, 0].tolist() == gated.memory.regions[0][1].tolist()
+    assert copier.ended() == []
+    copier.shutdown()
+    with pytest.raises(RuntimeError, match="has been shut down"):
         copier.submit_load(2, one_group([1], 0, [0]))
+    assert not any(thread.name.startswith("kv-") for thread in threading.enumerate())
+
+
+def test_a_job_number_is_used_once_until_its_end_is_told(copier: HostCopier, gated: Gated) -> None:
+    gated.gate.set()
+    copier.submit_store(1, one_group([1], 0, [0]))
+    with pytest.raises(RuntimeError, match="transfer job 1 is submitted twice"):
+        copier.submit_load(1, one_group([1], 0, [0]))
+    copier.wait([1])
+    assert [end.job for end in copier.ended()] == [1]
+    copier.submit_load(1, one_group([1], 0, [0]))

@@ -1,4 +1,4 @@
-"""The bytes of a tier in host memory, and copies between them and KV caches that numpy can see."""
+"""The bytes of a tier in host memory, and where they and the KV caches in host memory lie."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from kvproof.impl.transfer.pieces import Ids, Pieces
+from kvproof.impl.transfer.layout import Layout, Tensor
+from kvproof.impl.transfer.pieces import Pieces
+from kvproof.impl.transfer.plan import plan_load, plan_store
+from kvproof.impl.transfer.runs import Bytes, copy
 
-Bytes = npt.NDArray[np.int8]
+__all__ = ["Bytes", "HostMemory", "Part"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +28,10 @@ class HostMemory:
 
     Attributes:
         regions: views of the KV caches, each of shape (blocks, bytes of a page); they may share
-            memory and need not be contiguous.
+            memory, and pages need not follow each other.
         parts: per group, where its blocks lie. What a page has beyond a part's size is padding.
         chunks: per region, the tier's bytes, of shape (slots, blocks of a chunk, bytes of a page).
+        layout: the addresses of all that.
     """
 
     def __init__(
@@ -41,11 +44,17 @@ class HostMemory:
         """Allocate the slots; their memory is taken from the system as it is first written.
 
         Raises:
-            ValueError: a region is not two-dimensional, or a part does not fit into its region.
+            ValueError: a region is not two-dimensional or its bytes are strewn, regions differ in
+                their blocks, or a part does not fit into its region or overlaps another.
         """
         for region in regions:
             if region.ndim != 2:
                 raise ValueError(f"a region has shape {region.shape}, not (blocks, bytes)")
+            if region.itemsize != 1 or region.strides[1] != 1:
+                raise ValueError("the bytes of a region's pages do not follow each other")
+        blocks = {len(region) for region in regions}
+        if len(blocks) != 1:
+            raise ValueError(f"regions of {sorted(blocks)} blocks, not of one number")
         for part in (part for group in parts for part in group):
             if not 0 < part.size <= regions[part.region].shape[1]:
                 raise ValueError(
@@ -56,45 +65,37 @@ class HostMemory:
         self.chunks = tuple(
             np.zeros((slots, blocks_per_chunk, region.shape[1]), np.int8) for region in regions
         )
+        groups = [[self._tensor(part) for part in group] for group in parts]
+        self.layout = Layout(groups, blocks.pop(), slots, blocks_per_chunk)
+
+    def _tensor(self, part: Part) -> Tensor:
+        region, chunks = self.regions[part.region], self.chunks[part.region]
+        slot_stride, piece_stride = chunks.strides[:2]
+        return Tensor(
+            region.ctypes.data,
+            chunks.ctypes.data,
+            part.size,
+            region.strides[0],
+            slot_stride,
+            piece_stride,
+        )
 
     def store(self, moved: Iterable[Pieces]) -> int:
-        """Copy from the KV caches to the tier; the number of bytes.
+        """Copy from the KV caches to the tier, here and now; the number of bytes.
 
         Raises:
             IndexError: a block or a slot that does not exist; nothing is copied then.
         """
-        total = 0
-        for one in self._checked(moved):
-            for part in self.parts[one.group]:
-                source = self.regions[part.region][one.blocks, : part.size]
-                self.chunks[part.region][one.slots, one.offsets, : part.size] = source
-                total += source.nbytes
-        return total
+        plan = plan_store(self.layout, list(moved))
+        copy(plan)
+        return plan.size
 
     def load(self, moved: Iterable[Pieces]) -> int:
-        """Copy from the tier to the KV caches; the number of bytes.
+        """Copy from the tier to the KV caches, here and now; the number of bytes.
 
         Raises:
             IndexError: a block or a slot that does not exist; nothing is copied then.
         """
-        total = 0
-        for one in self._checked(moved):
-            for part in self.parts[one.group]:
-                source = self.chunks[part.region][one.slots, one.offsets, : part.size]
-                self.regions[part.region][one.blocks, : part.size] = source
-                total += source.nbytes
-        return total
-
-    def _checked(self, moved: Iterable[Pieces]) -> list[Pieces]:
-        """Refuse ids out of range before any byte moves: numpy would count from the end."""
-        found = list(moved)
-        for one in found:
-            for part in self.parts[one.group]:
-                _within(one.blocks, len(self.regions[part.region]), "block")
-                _within(one.slots, len(self.chunks[part.region]), "slot")
-        return found
-
-
-def _within(ids: Ids, count: int, what: str) -> None:
-    if ids.size and (ids.min() < 0 or ids.max() >= count):
-        raise IndexError(f"{what}s {ids.min()} to {ids.max()} of {count}")
+        plan = plan_load(self.layout, list(moved))
+        copy(plan)
+        return plan.size

@@ -1,0 +1,181 @@
+"""What one job copies: addresses and sizes, with copies that follow each other made into one.
+
+A plan is kept as it is thought of: every *run* of pieces, in every tensor of a family. Addresses
+of single copies are sums of a tensor's base and a run's offset, and are written out, a cache's
+worth at a time, only for those who need them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kvproof.impl.transfer.layout import Family, Layout
+from kvproof.impl.transfer.pieces import Ids, Pieces
+
+BATCH = 8192
+"""Copies of a batch: 192 KiB of addresses and sizes, which stay in a core's own cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Every run in every tensor: from ``sources[t] + source_runs[r]`` to the same of the target.
+
+    Attributes:
+        sources: address of the source of each tensor.
+        targets: address of the target of each tensor.
+        source_runs: offset of each run at the source.
+        target_runs: offset of each run at the target.
+        sizes: bytes of each run.
+        largest: bytes of the largest run.
+    """
+
+    sources: Ids
+    targets: Ids
+    source_runs: Ids
+    target_runs: Ids
+    sizes: Ids
+    largest: int
+
+    @property
+    def count(self) -> int:
+        """How many copies these are."""
+        return len(self.sources) * len(self.sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Copies: ``sizes[i]`` bytes from address ``sources[i]`` to ``targets[i]``; all int64."""
+
+    sources: Ids
+    targets: Ids
+    sizes: Ids
+
+
+class Scratch:
+    """Room for the addresses of one batch after the other."""
+
+    def __init__(self, limit: int = BATCH) -> None:
+        """``limit``: copies of a batch, at least 1."""
+        self.limit = limit
+        self.sources, self.targets, self.sizes = np.empty((3, limit), np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class CopyPlan:
+    """All that one job copies.
+
+    Attributes:
+        grids: the copies.
+        size: the bytes.
+    """
+
+    grids: tuple[Grid, ...]
+    size: int
+
+    @property
+    def count(self) -> int:
+        """How many copies these are."""
+        return sum(grid.count for grid in self.grids)
+
+    @property
+    def largest(self) -> int:
+        """Bytes of the largest copy; 0 for an empty plan."""
+        return max((grid.largest for grid in self.grids), default=0)
+
+    def batches(self, scratch: Scratch) -> Iterator[Batch]:
+        """The copies, some at a time; each batch is good until the next one is asked for."""
+        for grid in self.grids:
+            yield from _batches(grid, scratch)
+
+    def arrays(self) -> Batch:
+        """The copies, all at once."""
+        if not self.grids:
+            return Batch(*np.empty((3, 0), np.int64))
+        return Batch(
+            np.concatenate([np.add.outer(g.sources, g.source_runs).ravel() for g in self.grids]),
+            np.concatenate([np.add.outer(g.targets, g.target_runs).ravel() for g in self.grids]),
+            np.concatenate([np.tile(g.sizes, len(g.sources)) for g in self.grids]),
+        )
+
+
+def _batches(grid: Grid, scratch: Scratch) -> Iterator[Batch]:
+    """Several tensors a batch where their runs fit, several batches a tensor where they do not."""
+    runs = len(grid.sizes)
+    step = min(runs, scratch.limit)
+    rows = scratch.limit // step
+    for first in range(0, runs, step):
+        source_runs = grid.source_runs[first : first + step]
+        target_runs = grid.target_runs[first : first + step]
+        width = len(source_runs)
+        sizes = scratch.sizes[: rows * width].reshape(rows, width)
+        sizes[:] = grid.sizes[first : first + step]
+        for row in range(0, len(grid.sources), rows):
+            of = grid.sources[row : row + rows]
+            count = len(of) * width
+            sources, targets = scratch.sources[:count], scratch.targets[:count]
+            np.add(of[:, None], source_runs, out=sources.reshape(-1, width))
+            to = grid.targets[row : row + rows]
+            np.add(to[:, None], target_runs, out=targets.reshape(-1, width))
+            yield Batch(sources, targets, scratch.sizes[:count])
+
+
+def plan_store(layout: Layout, moved: Sequence[Pieces]) -> CopyPlan:
+    """From the device to the tier.
+
+    Raises:
+        IndexError: a group, a block or a slot that does not exist.
+    """
+    return _plan(layout, moved, store=True)
+
+
+def plan_load(layout: Layout, moved: Sequence[Pieces]) -> CopyPlan:
+    """From the tier to the device.
+
+    Raises:
+        IndexError: a group, a block or a slot that does not exist.
+    """
+    return _plan(layout, moved, store=False)
+
+
+def _plan(layout: Layout, moved: Sequence[Pieces], store: bool) -> CopyPlan:
+    grids, size = [], 0
+    for one in moved:
+        if not 0 <= one.group < len(layout.families):
+            raise IndexError(f"group {one.group} of {len(layout.families)}")
+        if not len(one.blocks):
+            continue
+        _within(one.blocks, layout.blocks, "block")
+        _within(one.slots, layout.slots, "slot")
+        _within(one.offsets, layout.blocks_per_chunk, "piece")
+        grids += [_grid(family, one, store) for family in layout.families[one.group]]
+        size += len(one.blocks) * layout.bytes_per_block[one.group]
+    return CopyPlan(tuple(grids), size)
+
+
+def _within(ids: Ids, count: int, what: str) -> None:
+    low, high = int(ids.min()), int(ids.max())
+    if low < 0 or high >= count:
+        raise IndexError(f"{what}s {low} to {high} of {count}")
+
+
+def _grid(family: Family, one: Pieces, store: bool) -> Grid:
+    device = one.blocks * family.block_stride
+    host = one.slots * family.slot_stride
+    if family.piece_stride:
+        host += one.offsets * family.piece_stride
+    size, largest = family.size, family.size
+    sizes = np.full(len(device), size, np.int64)
+    # Pages with something between them never touch: block_stride == size is what it takes.
+    if family.block_stride == size:
+        follows = (device[1:] - device[:-1] == size) & (host[1:] - host[:-1] == size)
+        if follows.any():
+            starts = np.concatenate(([0], np.flatnonzero(~follows) + 1))
+            device, host = device[starts], host[starts]
+            sizes = np.diff(starts, append=len(follows) + 1) * size
+            largest = int(sizes.max())
+    if store:
+        return Grid(family.device, family.host, device, host, sizes, largest)
+    return Grid(family.host, family.device, host, device, sizes, largest)
