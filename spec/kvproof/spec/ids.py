@@ -270,6 +270,7 @@ EXPLANATIONS = {
     "M2": "the scheduler's tables named a job from before a reset",
     "M3": "the record of which blocks pending stores read was not what the stores read",
     "M5": "a request that was preempted in this step was given a load in it",
+    "S5": "a request was given blocks to load for chunks that its latest lookup had not found",
     "P7": "something was offered for storing that was never, or is no longer, allocated",
     "P14": "the failure of a copy was being reported",
     "P13": "a request id was used again before its former life was worked off",

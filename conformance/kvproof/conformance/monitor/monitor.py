@@ -93,7 +93,8 @@ class Monitor:
         culprit = {"assume": action.by, "oblige": "scheduler", "conclude": "harness"}[broken.kind]
         sentence = known.sentence if known else action.doc.splitlines()[0]
         if isinstance(event, Raised):
-            explained_by = explain(self.world, event, self.mapping.accepted)
+            mapping = self.mapping
+            explained_by = explain(self.world, event, mapping.accepted, mapping.boundary)
             facts = {"call": event.call, "exception": event.exception, "where": event.where}
             if event.req:
                 facts["request"] = event.req
