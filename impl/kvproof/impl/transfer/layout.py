@@ -12,8 +12,9 @@ family, however many tensors it has.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -72,9 +73,10 @@ class Layout:
         slots: int,
         blocks_per_chunk: int,
     ) -> None:
-        """Check that no two pages of a group share a byte, on either side.
+        """Check that no two pages share a byte, on either side.
 
-        Different groups may share memory: they never hold the same block or the same slot.
+        Pages of different groups may, in the same block or the same slot: no two groups ever hold
+        the same one.
 
         Raises:
             LayoutError: they do, or a size, a stride or a count makes no sense.
@@ -88,7 +90,7 @@ class Layout:
         for group, tensors in enumerate(groups):
             for one in tensors:
                 self._check(group, one)
-            self._check_apart(group, tensors)
+        self._check_apart(groups)
         self.families = tuple(_families(_joined(tensors, blocks_per_chunk)) for tensors in groups)
         self.bytes_per_block = tuple(sum(t.size for t in tensors) for tensors in groups)
 
@@ -125,40 +127,66 @@ class Layout:
                 f" {one.slot_stride}"
             )
 
-    def _check_apart(self, group: int, tensors: Sequence[Tensor]) -> None:
-        device = [(t.device, t.size, t.block_stride) for t in tensors]
-        _check_apart(f"group {group}, on the device", device, self.blocks)
+    def _check_apart(self, groups: Sequence[Sequence[Tensor]]) -> None:
+        device = [[_Comb(t.device, t.size, t.block_stride) for t in group] for group in groups]
+        _check_apart("on the device", device, self.blocks, "blocks")
+        pieces = range(self.blocks_per_chunk)
         host = [
-            (t.host + piece * t.piece_stride, t.size, t.slot_stride)
-            for t in tensors
-            for piece in range(self.blocks_per_chunk)
+            [
+                _Comb(t.host + piece * t.piece_stride, t.size, t.slot_stride)
+                for t in group
+                for piece in pieces
+            ]
+            for group in groups
         ]
-        _check_apart(f"group {group}, in the tier", host, self.slots)
+        _check_apart("in the tier", host, self.slots, "slots")
 
 
-def _check_apart(where: str, combs: list[tuple[int, int, int]], count: int) -> None:
-    """Combs of ``count`` teeth (first address, bytes of a tooth, stride) share no byte.
+class _Comb(NamedTuple):
+    """Teeth of ``size`` bytes, the first of them at ``start``, one each ``stride``."""
 
-    Combs whose extents meet must have one stride, and then share no byte of a single period. The
-    converse fails only for combs of different strides that would interlock by luck.
+    start: int
+    size: int
+    stride: int
+
+
+def _check_apart(where: str, groups: Sequence[Sequence[_Comb]], count: int, what: str) -> None:
+    """No byte is in two combs of a group, nor in different teeth of two groups.
+
+    Combs whose extents meet must have one stride, so that looking at a single period is enough. (A
+    layout whose tensors interlock with different strides would pass by luck alone.)
     """
-    cluster: list[tuple[int, int, int]] = []
+    for group, combs in enumerate(groups):
+        for cluster in _clusters(combs, count):
+            _check_cluster(f"group {group}, {where}", cluster)
+    for cluster in _clusters([comb for combs in groups for comb in combs], count):
+        begin, stride = cluster[0].start, cluster[0].stride
+        if len(cluster) > 1 and (
+            any(comb.stride != stride for comb in cluster)
+            or max(comb.start + comb.size for comb in cluster) > begin + stride
+        ):
+            raise LayoutError(f"{where}: {what} of different numbers have bytes in common")
+
+
+def _clusters(combs: Sequence[_Comb], count: int) -> Iterator[list[_Comb]]:
+    """Combs of ``count`` teeth whose extents meet, together."""
+    cluster: list[_Comb] = []
     end = 0
-    for comb in [*sorted(combs), None]:
-        if cluster and (comb is None or comb[0] >= end):
-            _check_cluster(where, cluster)
+    for comb in sorted(combs):
+        if cluster and comb.start >= end:
+            yield cluster
             cluster = []
-        if comb is not None:
-            start, size, stride = comb
-            cluster.append(comb)
-            end = max(end, start + (count - 1) * stride + size)
+        cluster.append(comb)
+        end = max(end, comb.start + (count - 1) * comb.stride + comb.size)
+    if cluster:
+        yield cluster
 
 
-def _check_cluster(where: str, combs: list[tuple[int, int, int]]) -> None:
+def _check_cluster(where: str, combs: list[_Comb]) -> None:
     if len(combs) == 1:
         return
     first, _, stride = combs[0]
-    if any(other != stride for _, _, other in combs):
+    if any(comb.stride != stride for comb in combs):
         raise LayoutError(f"{where}: tensors with different strides lie between each other")
     teeth = sorted(((start - first) % stride, size) for start, size, _ in combs)
     ends = [place + size for place, size in teeth]
