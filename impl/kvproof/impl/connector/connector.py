@@ -14,6 +14,10 @@ from vllm.distributed.kv_transfer.kv_connector.v1.metrics import (
     KVConnectorPromMetrics,
     KVConnectorStats,
 )
+from vllm.distributed.kv_transfer.kv_connector.v1.offloading.common import (
+    OffloadingConnectorMetadata,
+    OffloadingWorkerMetadata,
+)
 from vllm.distributed.kv_transfer.kv_connector.v1.offloading.config import (
     build_offloading_config,
     get_offloading_group_ids,
@@ -25,8 +29,8 @@ from vllm.v1.kv_offload.factory import OffloadingSpecFactory
 from vllm.v1.metrics.cache_hit_source import CacheHitSource
 
 from kvproof.impl.connector.config import check, check_room
-from kvproof.impl.connector.messages import StepMetadata, WorkerReport
 from kvproof.impl.connector.scheduler import SchedulerRole
+from kvproof.impl.connector.shadow import ShadowRole, StockWorker
 from kvproof.impl.connector.statistics import PromMetrics
 from kvproof.impl.connector.worker import OffloadWorker
 
@@ -41,12 +45,15 @@ class OffloadingConnector(KVConnectorBase_V1, SupportsHMA):
             build_offloading_config(vllm_config, kv_cache_config)
         )
         check_room(spec)
-        self.connector_scheduler: SchedulerRole | None = None
-        self.connector_worker: OffloadWorker | None = None
+        self.connector_scheduler: SchedulerRole | ShadowRole | None = None
+        self.connector_worker: OffloadWorker | StockWorker | None = None
+        shadow = vllm_config.kv_transfer_config.kv_connector_extra_config.get("shadow", False)
         if role == KVConnectorRole.SCHEDULER:
-            self.connector_scheduler = SchedulerRole(spec, vllm_config, kv_cache_config)
+            kind = ShadowRole if shadow else SchedulerRole
+            self.connector_scheduler = kind(spec, vllm_config, kv_cache_config)
         else:
-            self.connector_worker = OffloadWorker(spec, vllm_config, kv_cache_config)
+            worker = StockWorker if shadow else OffloadWorker
+            self.connector_worker = worker(spec, vllm_config, kv_cache_config)
         offloaded = set(get_offloading_group_ids(kv_cache_config))
         self._bounding = tuple(
             number
@@ -55,13 +62,13 @@ class OffloadingConnector(KVConnectorBase_V1, SupportsHMA):
         )
 
     @property
-    def _scheduler(self) -> SchedulerRole:
+    def _scheduler(self) -> SchedulerRole | ShadowRole:
         if self.connector_scheduler is None:
             raise RuntimeError("this connector has the worker role")
         return self.connector_scheduler
 
     @property
-    def _worker(self) -> OffloadWorker:
+    def _worker(self) -> OffloadWorker | StockWorker:
         if self.connector_worker is None:
             raise RuntimeError("this connector has the scheduler role")
         return self.connector_worker
@@ -139,13 +146,13 @@ class OffloadingConnector(KVConnectorBase_V1, SupportsHMA):
         """Requests whose loads have ended, and which of those failed."""
         return self._worker.results()
 
-    def build_connector_worker_meta(self) -> WorkerReport | None:
+    def build_connector_worker_meta(self) -> OffloadingWorkerMetadata | None:
         """What the worker has to report."""
         return self.connector_worker and self.connector_worker.build_connector_worker_meta()
 
-    def _metadata(self) -> StepMetadata:
+    def _metadata(self) -> Any:
         meta = self._get_connector_metadata()
-        if not isinstance(meta, StepMetadata):
+        if not isinstance(meta, self._worker.message):
             raise RuntimeError(f"the step carries {type(meta).__name__}, not this connector's own")
         return meta
 
@@ -186,7 +193,7 @@ class OffloadingConnector(KVConnectorBase_V1, SupportsHMA):
         """Blocks were handed out."""
         self._scheduler.update_state_after_alloc(request, blocks, num_external_tokens)
 
-    def build_connector_meta(self, scheduler_output: Any) -> StepMetadata:
+    def build_connector_meta(self, scheduler_output: Any) -> OffloadingConnectorMetadata:
         """The transfers of the step that was just scheduled."""
         return self._scheduler.build_connector_meta(scheduler_output)
 

@@ -14,7 +14,7 @@ from vllm.v1.kv_offload.base import Locality, Medium, ReqContext, TierFilter, Ti
 
 from kvproof.impl.scheduler.request import Limits
 
-logger = init_logger(__name__)
+logger = init_logger(f"vllm.{__name__}")  # vLLM shows what is below its own name
 
 MAX_LOAD, MAX_STORE, LOAD_TIERS = "max_load_tokens", "max_offload_tokens", "kv_load_tiers"
 """The keys that are read here; a tier may read others."""

@@ -38,10 +38,12 @@ from kvproof.impl.connector.statistics import Statistics
 from kvproof.impl.connector.tables import CoreTables
 from kvproof.impl.connector.tier import ManagerTier
 from kvproof.impl.scheduler.cold import ColdScheduler
+from kvproof.impl.scheduler.geometry import Geometry
+from kvproof.impl.scheduler.jobs import Job
 from kvproof.impl.scheduler.plan import Plan, Step, Transfer
 from kvproof.impl.scheduler.scheduler import OffloadScheduler
 
-logger = init_logger(__name__)
+logger = init_logger(f"vllm.{__name__}")  # vLLM shows what is below its own name
 
 
 class SchedulerRole:
@@ -69,6 +71,16 @@ class SchedulerRole:
         self._described = Described(self._events, self._groups)
         self._statistics = Statistics()
         self._computed: dict[str, int] = {}
+
+    @property
+    def is_cold(self) -> bool:
+        """Whether nothing is offloaded any more."""
+        return self.core is not self._warm
+
+    @property
+    def geometry(self) -> Geometry:
+        """Sizes of groups and chunks."""
+        return self._warm.geometry
 
     # --- requests ---
 
@@ -152,10 +164,10 @@ class SchedulerRole:
         if load is not None and load.state.request is not request:
             load = None
         try:
-            return hit_sources(self._warm.geometry, load, tokens, self.manager)
+            return hit_sources(self.geometry, load, tokens, self.manager)
         except Exception as error:
             self._cool(error)
-            return hit_sources(self._warm.geometry, None, tokens, self.manager)
+            return hit_sources(self.geometry, None, tokens, self.manager)
 
     # --- a step ---
 
@@ -216,11 +228,19 @@ class SchedulerRole:
         self._statistics.transfers(report.transfer_stats)
         failed = report.failed_jobs if isinstance(report, WorkerReport) else ()
         for job, workers in report.completed_jobs.items():
-            try:
-                self.core.report(job, workers, job in failed)
-            except Exception as error:
-                self._cool(error)
-                self.core.report(job, workers, job in failed)
+            self.report(job, workers, job in failed)
+
+    def job(self, number: int) -> Job | None:
+        """A job that is under way."""
+        return self._warm.job(number)
+
+    def report(self, job: int, workers: int, failed: bool) -> None:
+        """So many workers more have ended a job."""
+        try:
+            self.core.report(job, workers, failed)
+        except Exception as error:
+            self._cool(error)
+            self.core.report(job, workers, failed)
 
     def has_pending_push_work(self) -> bool:
         """Whether the engine must go on stepping."""
@@ -228,7 +248,7 @@ class SchedulerRole:
             return True
         try:
             # A tier that is cold is not waited for: it may never come to rest.
-            return self.core is self._warm and self.manager.has_pending_work()
+            return not self.is_cold and self.manager.has_pending_work()
         except Exception as error:
             self._cool(error)
             return self.core.has_work
@@ -270,7 +290,7 @@ class SchedulerRole:
 
     def _cool(self, error: Exception) -> None:
         """Go on without the tier."""
-        if self.core is not self._warm:
+        if self.is_cold:
             self._warm.counts["cold_faults"] += 1
             return
         self.core = self._warm.cool()

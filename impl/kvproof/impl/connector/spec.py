@@ -30,7 +30,7 @@ from kvproof.impl.transfer.host import HostCopier
 from kvproof.impl.transfer.memory import Bytes, HostMemory, Part
 from kvproof.impl.transfer.pieces import pieces
 
-logger = init_logger(__name__)
+logger = init_logger(f"vllm.{__name__}")  # vLLM shows what is below its own name
 
 
 class HostOffloadingWorker(OffloadingWorker):

@@ -18,11 +18,13 @@ from vllm.logger import init_logger
 
 from kvproof.impl.connector.messages import StepMetadata, WorkerReport
 
-logger = init_logger(__name__)
+logger = init_logger(f"vllm.{__name__}")  # vLLM shows what is below its own name
 
 
 class OffloadWorker(OffloadingConnectorWorker):
     """Registration and layouts are the stock worker's; the order of jobs and failures are ours."""
+
+    message = StepMetadata
 
     def __init__(self, spec: Any, vllm_config: Any, kv_cache_config: Any) -> None:
         super().__init__(spec, vllm_config, kv_cache_config)

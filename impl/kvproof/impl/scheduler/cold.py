@@ -14,7 +14,7 @@ from typing import Any
 from kvproof.impl.scheduler.jobs import Job
 from kvproof.impl.scheduler.ledger import Ledger
 from kvproof.impl.scheduler.loads import Loads
-from kvproof.impl.scheduler.plan import Plan, Step
+from kvproof.impl.scheduler.plan import Plan, Step, Transfer
 from kvproof.impl.scheduler.request import Limits
 from kvproof.impl.scheduler.views import Key, RequestView
 
@@ -25,6 +25,7 @@ class ColdScheduler:
     Args:
         ledger: jobs, fence and tier, as they were left.
         loads: loads that no worker has yet, but that are planned to the end, are still made.
+        stores: the same of stores of living requests.
         contexts: what the tier knows living requests by.
         ended: the same of requests that have ended and that it was not told of.
         leased: blocks that were handed out since the last step.
@@ -35,6 +36,7 @@ class ColdScheduler:
         self,
         ledger: Ledger,
         loads: Loads,
+        stores: Mapping[int, Transfer],
         contexts: Mapping[str, Any],
         ended: Iterable[Any],
         leased: set[int],
@@ -42,6 +44,7 @@ class ColdScheduler:
     ) -> None:
         self._ledger = ledger
         self._loads = loads
+        self._stores = dict(stores)
         self._contexts = dict(contexts)
         self._leased = leased
         ledger.counts["cold"] += 1
@@ -50,7 +53,7 @@ class ColdScheduler:
             ledger.unissued = None
         jobs = ledger.jobs
         for job in [job for number, job in jobs.live.items() if number >= delivered]:
-            if job.number not in loads.planned:
+            if job.number not in loads.planned and job.number not in stores:
                 del jobs.live[job.number]
                 ledger.fence.remove(job.blocks, job.number)
                 self._let_go(job.keys, job.context, job.is_store)
@@ -97,13 +100,14 @@ class ColdScheduler:
     # --- a step ---
 
     def plan(self, step: Step) -> Plan:
-        """The loads that were planned before, and what must be waited for."""
+        """What was planned before, and what must be waited for."""
         loads, ledger = self._loads, self._ledger
-        plan = Plan(loads.planned, {}, ledger.jobs.take_dead(), loads.lost)
-        loads.planned, loads.lost = {}, []
+        plan = Plan(loads.planned, self._stores, ledger.jobs.take_dead(), loads.lost)
+        loads.planned, loads.lost, self._stores = {}, [], {}
         leased, self._leased = self._leased, set()
         if ledger.fence:
-            plan.flush |= ledger.fence.jobs(step.leased() | leased)
+            # What is stored from this step on reads what this step computes.
+            plan.flush |= ledger.fence.jobs(step.leased() | leased) - plan.stores.keys()
         return plan
 
     # --- ends ---
@@ -112,8 +116,8 @@ class ColdScheduler:
         """Workers have ended a job; the job, when it was the last word on it."""
         job = self._ledger.jobs.report(number, workers, failed)
         if job is not None:
-            self._ledger.fence.remove(job.blocks, job.number)
             self._let_go(job.keys, job.context, job.is_store, not job.failed)
+            self._ledger.fence.remove(job.blocks, job.number)
         return job
 
     def reset(self) -> None:
@@ -122,6 +126,7 @@ class ColdScheduler:
             self._ledger.jobs.live.pop(number, None)
             self._loads.lose(load.request_id)
         self._loads.planned.clear()
+        self._stores.clear()
         self._ledger.jobs.kill_all()
         self._ledger.fence.clear()
         self._quietly(self._ledger.tier.reset)

@@ -75,8 +75,8 @@ class Ledger:
         return job
 
     def _end_store(self, job: Job) -> None:
-        self.fence.remove(job.blocks, job.number)
         self.tier.complete_store(job.keys, job.context, not job.failed)
+        self.fence.remove(job.blocks, job.number)
         if job.failed:
             self.counts["failed_stores"] += 1
             self.gone(job.keys)

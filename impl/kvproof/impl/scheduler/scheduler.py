@@ -74,11 +74,11 @@ class OffloadScheduler:
 
     def add(self, request: RequestView, context: Any, limits: Limits) -> None:
         """A request enters the engine."""
-        self._ledger.tier.new_request(context)
         cursors = [0] * len(self.geometry.groups)
         self.requests[request.request_id] = RequestState(
             request, context, limits, cursors, self._stores.first_due()
         )
+        self._ledger.tier.new_request(context)
 
     def finish(self, request_id: str, tokens: int, blocks: Sequence[Sequence[int]]) -> None:
         """A request ends, whatever the reason; its blocks are given up after this call.
@@ -154,6 +154,7 @@ class OffloadScheduler:
         for request_id in step.started:
             if request_id in requests:
                 requests[request_id].sure = None
+                stores.started(requests[request_id])
         for request_id, handed in step.handed.items():
             if request_id in requests:
                 stores.hand_over(requests[request_id], handed, plan)
@@ -198,9 +199,8 @@ class OffloadScheduler:
 
     def reset(self) -> None:
         """Forget everything that was stored or is on its way; may come at any time, often (P10)."""
-        for end in self._stores.ending:
-            self._ledger.tier.finished_request(end.state.context)
-        self._stores.ending.clear()
+        while self._stores.ending:
+            self._ledger.tier.finished_request(self._stores.ending.pop().state.context)
         # A load that no worker has yet can only be given up; the others end as dead jobs.
         for number, load in self._loads.planned.items():
             self._ledger.jobs.live.pop(number, None)
@@ -216,15 +216,25 @@ class OffloadScheduler:
     def cool(self) -> ColdScheduler:
         """What goes on in this scheduler's place when one of its calls has raised."""
         loads, unfinished = self._loads, self._unfinished
+        stores = {}
         if unfinished is not None:
+            # One of a request that has ended may have to be flushed at once; that one is dropped.
+            stores = {n: t for n, t in unfinished.stores.items() if self._lives(n)}
             loads.planned = {**unfinished.loads, **loads.planned}
             loads.lost = [*unfinished.lost, *loads.lost]
             self._ledger.jobs.dead |= {n for n in unfinished.flush if n < self._delivered}
         return ColdScheduler(
             self._ledger,
             loads,
+            stores,
             {request_id: state.context for request_id, state in self.requests.items()},
             [end.state.context for end in self._stores.ending],
             self._leased,
             self._delivered,
         )
+
+    def _lives(self, number: int) -> bool:
+        """Whether a job's request, in this very life, has not ended."""
+        job = self._ledger.jobs.live.get(number)
+        state = None if job is None else self.requests.get(job.request_id)
+        return job is not None and state is not None and state.context is job.context

@@ -86,6 +86,20 @@ class Stores:
 
     # --- a step ---
 
+    def started(self, state: RequestState) -> None:
+        """A request is taken up, perhaps again: what it computes once more is offered once more."""
+        computed = state.request.num_computed_tokens
+        groups = self.geometry.groups
+        back = [
+            min(cursor, computed // group.tokens_per_chunk)
+            for cursor, group in zip(state.cursors, groups, strict=True)
+        ]
+        state.states.clear()
+        if back != state.cursors:
+            state.cursors, state.due = back, self._due(back)
+            state.refused = state.settled = frozenset()
+        self._wait_no_more(state)
+
     def end(self, leased: set[int], plan: Plan) -> None:
         """Offer what ended requests have left, flush what is overwritten at once, say goodbye."""
         while self.ending:

@@ -147,15 +147,19 @@ def chunks_on_offer(
         number = first + offset
         own = blocks[offset * count : (offset + 1) * count]
         missing = 0
-        if 0 in own:
+        if group.kind is Kind.RECURRENT:
+            # The state at its end is all of a chunk that serves.
+            missing, own = count - 1, own[-1:]
+            if not own[0]:
+                continue
+        elif 0 in own:
             while missing < count and own[missing] == 0:
                 missing += 1
             own = own[missing:]
             # Nothing but holes, or one behind a block that is there: not a chunk.
             if not own or 0 in own:
                 continue
-            state_only = group.kind is Kind.RECURRENT and missing == count - 1
-            if not (partial or state_only):
+            if not partial:
                 continue
         if alignment and not serves(group, number, alignment):
             continue
