@@ -48,7 +48,8 @@ class Circumstances:
         self._passed: Counter[tuple[Request, str]] = Counter()
         self._arrived_in: dict[Request, int] = {}
         self._refused: set[tuple[Request, str]] = set()
-        self._had: dict[Lease, set[Request]] = {}
+        # By the trace's numbers: a lease has no other name before it is announced.
+        self._had: dict[int, set[Request]] = {}
         self._shared: set[tuple[Request, Position]] = set()
 
     def see(self, event: ev.AnyEvent) -> None:
@@ -60,7 +61,7 @@ class Circumstances:
             case ev.Free(req=req, lease=lease, why=why):
                 self._left[world.request(req), world.lease(lease)] = _HOW.get(why, "let go")
             case ev.Lease(lease=lease, req=req):
-                self._had[world.lease(lease)] = {world.request(req)}
+                self._had[lease] = {world.request(req)}
             case ev.Share():
                 self._share(event)
             case ev.PrepareStore(req=req, keys=keys, refused=False):
@@ -74,7 +75,7 @@ class Circumstances:
 
     def _share(self, event: ev.Share) -> None:
         """Remember the chunk of everybody who has, or had, the lease that is shared."""
-        owners = self._had.setdefault(self.world.lease(event.lease), set())
+        owners = self._had.setdefault(event.lease, set())
         owners.add(self.world.request(event.req))
         if len(owners) > 1:
             position = self.world.position(event.group, event.position)
@@ -173,9 +174,11 @@ class Circumstances:
             return
         if world.preempted_in.get(r) == world.reference.now:
             yield "preempted"
-        leases = (world.reference.piece_lease[p] for _, p in world.reference.pieces.match(j, None))
-        if any(len(self._had.get(lease, ())) > 1 for lease in leases):
-            yield "shared"
+        for _, piece in world.reference.pieces.match(j, None):
+            number = world.names.original("Lease", world.reference.piece_lease[piece])
+            if isinstance(number, int) and len(self._had.get(number, ())) > 1:
+                yield "shared"
+                return
 
     def _lost(self, about: About) -> Iterator[str]:
         """What had happened to a chunk that is not in the tier."""
