@@ -67,6 +67,30 @@ def test_a_chunk_that_was_not_offered_again_is_told_by_its_refusal() -> None:
     assert missed(s) == ["E3 judge_chunk (full, refused)"]
 
 
+def test_a_chunk_that_was_not_offered_is_told_by_a_load_that_reached_further() -> None:
+    """The first chunk has left the tier; the second one is loaded behind it."""
+    s = Tale(options={"eviction": "arc"})
+    keys = s.stored("a#0", tokens(0, 8))
+    s.end("a#0", 1, 2)
+    s.displace(keys[0], slot=0)
+    s.arrive("b#0", tokens(0, 9))
+    s.share("b#0", 0, 1)
+    s.question("b#0", computed=4)
+    s.probe("b#0", keys[1], "hit")
+    s.answer("b#0", 4)
+    s.lease("b#0", 1, 5)
+    s.prepare_load("b#0", keys[1])
+    s.issue(3, "load", "b#0", (0, 5, 1, 0))
+    s.idle()
+    s.carry_out(3)
+    s.complete_load(keys[1])
+    s.received("b#0")
+    s.lease("b#0", 2, 6)
+    s.run(("b#0", 8, 9, [999]))
+    s.end("b#0", 1, 5, 6)
+    assert missed(s) == ["E3 judge_chunk (full, behind a load, shared)"]
+
+
 def test_a_state_that_was_not_offered_is_told_by_sparse_retention() -> None:
     s = Tale(groups=(RECURRENT,), options={"retention_interval": 0})
     s.arrive("a#0", tokens(0, 5))

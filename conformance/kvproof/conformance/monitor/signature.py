@@ -15,9 +15,10 @@ knows a release. A kind is a few words, from coarse to fine, each there only whe
     "in part"               a lookup waits for a chunk that is being stored without all its blocks
     "one more"              it is about a lookup, and a window is whole chunks and one token more
     "local"                 it is about a lookup, and a group attends to its own span of tokens only
-    "retained"              it is about a key that was lost, and not every boundary is retained
-    "refused"               the tier had no room for the key when the request offered it
+    "behind a load"         the chunk that was lost ends where its request loaded up to, or before
     "shared"                the blocks that it is about are also another request's, or were
+    "refused"               the tier had no room for the key when the request offered it
+    "retained"              it is about a key that was lost, and not every boundary is retained
     "preempted"             a flush is for a store of a request that was put back in this step
     "after a reset"         it is about events, and the tier was reset before
 """
@@ -47,6 +48,7 @@ class Circumstances:
         self._left: dict[tuple[Request, Lease], str] = {}
         self._passed: Counter[tuple[Request, str]] = Counter()
         self._arrived_in: dict[Request, int] = {}
+        self._loaded_to: dict[Request, int] = {}
         self._refused: set[tuple[Request, str]] = set()
         # By the trace's numbers: a lease has no other name before it is announced.
         self._had: dict[int, set[Request]] = {}
@@ -69,7 +71,10 @@ class Circumstances:
             case ev.PrepareStore(req=req, keys=keys):
                 self._refused.update((world.request(req), key) for key in keys)
             case ev.PrepareLoad(req=req, keys=keys):
-                self._passed.update((world.request(req), key) for key in keys)
+                r = world.request(req)
+                self._passed.update((r, key) for key in keys)
+                depth = max((world.depth_named_by(key) for key in keys), default=0)
+                self._loaded_to[r] = max(self._loaded_to.get(r, 0), depth)
             case _:
                 pass
 
@@ -185,13 +190,15 @@ class Circumstances:
         r, key, world = about.request, about.key, self.world
         if r is None or key is None:
             return
-        if world.header.options.get("retention_interval") is not None:
-            yield "retained"
-        if (r, key) in self._refused:
-            yield "refused"
+        if world.depth_named_by(key) <= self._loaded_to.get(r, 0):
+            yield "behind a load"
         positions = world.positions_named_by(key)
         if any((r, position) in self._shared for position in positions):
             yield "shared"
+        if (r, key) in self._refused:
+            yield "refused"
+        if world.header.options.get("retention_interval") is not None:
+            yield "retained"
 
     def _stored_in_part(self, r: Request) -> bool:
         """Whether a chunk of the request's own prefix is being stored without all of its blocks."""
