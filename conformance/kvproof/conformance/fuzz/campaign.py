@@ -21,6 +21,7 @@ from hypothesis.strategies import SearchStrategy
 
 from kvproof.conformance.engines.base import History, Target
 from kvproof.conformance.fuzz import outputs
+from kvproof.conformance.fuzz.collector import patient_collector
 from kvproof.conformance.fuzz.machine import EngineMachine, machine_for
 from kvproof.conformance.fuzz.repeatable import without_local_constants
 from kvproof.conformance.fuzz.session import MakeJudge, Session, monitor
@@ -287,5 +288,5 @@ def _generate(
         suppress_health_check=list(HealthCheck),
         verbosity=Verbosity.quiet,
     )
-    with suppress(_Over), without_local_constants():
+    with suppress(_Over), without_local_constants(), patient_collector():
         run_state_machine_as_test(machine, settings=chosen)
