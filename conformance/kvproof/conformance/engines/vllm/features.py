@@ -7,6 +7,7 @@ differences can be read in one place; they also go into a trace's header.
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import textwrap
 from pathlib import Path
@@ -144,7 +145,12 @@ def detect(release: Release) -> Features:
 
 def takes_failures(worker_class: Any) -> bool:
     """Whether a connector worker's ``get_finished`` asserts no ``success`` of the copies."""
-    source = textwrap.dedent(inspect.getsource(worker_class.get_finished))
+    return _asserts_no_success(worker_class.get_finished)
+
+
+@functools.cache
+def _asserts_no_success(method: Any) -> bool:
+    source = textwrap.dedent(inspect.getsource(method))
     return not any(
         isinstance(part, ast.Attribute) and part.attr == "success"
         for node in ast.walk(ast.parse(source))
