@@ -6,11 +6,13 @@ that a pattern's set of fixed columns is used, and kept up to date from then on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Generic, TypeVarTuple
+from collections.abc import Callable, Collection, Iterable, Iterator
+from operator import itemgetter
+from typing import Any, Generic, TypeVarTuple
 
 Ts = TypeVarTuple("Ts")
 Row = tuple[int, ...]
+_Key = Callable[[tuple[int | None, ...]], Any]
 
 EACH = None
 """A free column of a pattern in ``match`` and ``none``."""
@@ -23,7 +25,8 @@ class Relation(Generic[*Ts]):
 
     def __init__(self) -> None:
         self._rows: set[Row] = set()
-        self._indexes: dict[tuple[int, ...], dict[Row, set[Row]]] = {}
+        # By which columns are fixed, in order: how to take these from a row, and the rows by them.
+        self._indexes: dict[tuple[bool, ...], tuple[_Key, dict[Any, set[Row]]]] = {}
 
     def __contains__(self, row: tuple[*Ts]) -> bool:
         return row in self._rows
@@ -39,16 +42,20 @@ class Relation(Generic[*Ts]):
         if row in self._rows:
             return
         self._rows.add(row)  # type: ignore[arg-type]
-        for columns, index in self._indexes.items():
-            key = tuple(row[c] for c in columns)
-            index.setdefault(key, set()).add(row)  # type: ignore[arg-type]
+        for key_of, index in self._indexes.values():
+            key = key_of(row)  # type: ignore[arg-type]
+            bucket = index.get(key)
+            if bucket is None:
+                index[key] = {row}  # type: ignore[arg-type]
+            else:
+                bucket.add(row)  # type: ignore[arg-type]
 
     def discard(self, *pattern: int | None) -> None:
         """Take all matching rows out; there need not be any."""
         for row in list(self._matching(pattern)):
             self._rows.remove(row)
-            for columns, index in self._indexes.items():
-                key = tuple(row[c] for c in columns)
+            for key_of, index in self._indexes.values():
+                key = key_of(row)
                 bucket = index[key]
                 bucket.remove(row)
                 if not bucket:
@@ -62,21 +69,25 @@ class Relation(Generic[*Ts]):
         """Whether no row matches."""
         return not self._matching(pattern)
 
-    def _matching(self, pattern: tuple[int | None, ...]) -> Iterable[Row]:
-        columns = tuple(c for c, value in enumerate(pattern) if value is not None)
-        if not columns:
-            return self._rows
-        if len(columns) == len(pattern):
-            return [pattern] if pattern in self._rows else []  # type: ignore[list-item]
-        index = self._indexes.get(columns)
-        if index is None:
-            index = self._index(columns)
-        key = tuple(pattern[c] for c in columns)
-        return index.get(key, ())  # type: ignore[arg-type]
+    def _matching(self, pattern: tuple[int | None, ...]) -> Collection[Row]:
+        if None not in pattern:
+            return (pattern,) if pattern in self._rows else ()  # type: ignore[return-value]
+        if len(pattern) == 2:
+            fixed: tuple[bool, ...] = (pattern[0] is not None, pattern[1] is not None)
+        else:
+            fixed = tuple([value is not None for value in pattern])
+        found = self._indexes.get(fixed)
+        if found is None:
+            if not any(fixed):
+                return self._rows
+            found = self._index(fixed)
+        key_of, index = found
+        return index.get(key_of(pattern), ())
 
-    def _index(self, columns: tuple[int, ...]) -> dict[Row, set[Row]]:
-        index: dict[Row, set[Row]] = {}
+    def _index(self, fixed: tuple[bool, ...]) -> tuple[_Key, dict[Any, set[Row]]]:
+        key_of = itemgetter(*(column for column, given in enumerate(fixed) if given))
+        index: dict[Any, set[Row]] = {}
         for row in self._rows:
-            index.setdefault(tuple(row[c] for c in columns), set()).add(row)
-        self._indexes[columns] = index
-        return index
+            index.setdefault(key_of(row), set()).add(row)
+        self._indexes[fixed] = key_of, index
+        return key_of, index
