@@ -1,0 +1,62 @@
+"""Least recently used."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Sequence
+
+from kvproof.impl.scheduler.views import Key
+from kvproof.impl.tier.order import Order
+from kvproof.impl.tier.policy import Policy
+
+
+class Lru(Policy):
+    """Gives up what was used longest ago.
+
+    Chunks of chained groups are stored from head to tail, so in the plain order of their use a
+    prompt larger than the tier would push out its own beginning, without which the rest is worth
+    nothing. So the tail leaves first, and a request gives up nothing that it uses itself.
+    """
+
+    def __init__(self, pins: Sequence[int], keys: Sequence[Key]) -> None:
+        super().__init__(pins, keys)
+        self._order = Order(pins)
+
+    def use(self, slots: Sequence[int], user: Hashable) -> None:
+        """See ``Policy``."""
+        self._order.use(slots, user, chained(self, slots))
+
+    def touch(self, slots: Sequence[int], user: Hashable) -> None:
+        """See ``Policy``."""
+        self._order.touch(slots, user)
+
+    def give_up(self, count: int, spared: Collection[int], user: Hashable) -> list[int] | None:
+        """See ``Policy``."""
+        found = self._order.oldest(count, spared, user, not self.chained)
+        if len(found) < count:
+            return None
+        self._order.remove(found)
+        return found
+
+    def remove(self, slot: int) -> None:
+        """See ``Policy``."""
+        self._order.remove((slot,))
+
+    def let_go(self, slot: int) -> None:
+        """See ``Policy``."""
+        self._order.let_go(slot)
+
+    def forget(self, user: Hashable) -> None:
+        """See ``Policy``."""
+        self._order.forget(user)
+
+    def clear(self) -> None:
+        """See ``Policy``."""
+        self._order.clear()
+
+
+def chained(policy: Policy, slots: Sequence[int]) -> Collection[int]:
+    """Those of the slots whose keys belong to chained groups."""
+    groups, keys = policy.chained, policy.keys
+    if not groups:
+        return ()
+    return {slot for slot in slots if keys[slot][-4:] in groups}

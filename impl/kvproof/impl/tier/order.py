@@ -1,0 +1,189 @@
+"""Slots from the one used longest ago to the one used last; all calls are O(1) a slot.
+
+A doubly linked list in two lists of slot numbers. What one user uses is a *segment*, a run without
+gaps: it moves to the young end as a whole whenever that user comes back, because a use lasts as
+long as its user. Inside a segment, the *chained* slots are a prefix whose head leaves last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+
+_NONE = -1
+
+
+class _Segment:
+    """A run of the list: its youngest and its oldest slot, both ``_NONE`` when it is empty."""
+
+    __slots__ = ("old", "young")
+
+    def __init__(self) -> None:
+        self.young = self.old = _NONE
+
+
+class Order:
+    """Slots in the order of their last use.
+
+    A slot that is held, and is met where the next one to leave is looked for, steps aside; when it
+    is let go it comes back to the old end. So it is met once, not at every look.
+
+    ``pins``: by slot, 0 when it may leave; read, never written.
+    """
+
+    def __init__(self, pins: Sequence[int]) -> None:
+        self._pins = pins
+        # Two circles share the lists: the order itself, and the slots that have stepped aside.
+        self._root, self._side = len(pins), len(pins) + 1
+        # Segments of no user: their ends are not kept.
+        self._nobody, self._aside = _Segment(), _Segment()
+        self.clear()
+
+    def clear(self) -> None:
+        """Nothing is here, and nobody is known."""
+        capacity, circles = self._root, (self._root, self._side)
+        self._younger = [*[0] * capacity, *circles]
+        self._older = [*[0] * capacity, *circles]
+        self._segment: list[_Segment | None] = [None] * capacity
+        self._segments: dict[Hashable, _Segment] = {}
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __contains__(self, slot: int) -> bool:
+        return self._segment[slot] is not None
+
+    def __iter__(self) -> Iterator[int]:
+        """The oldest first; what has stepped aside is older than the rest."""
+        for end in (self._side, self._root):
+            slot = self._younger[end]
+            while slot != end:
+                yield slot
+                slot = self._younger[slot]
+
+    # --- uses ---
+
+    def use(self, slots: Iterable[int], user: Hashable, chained: Collection[int] = ()) -> None:
+        """A user offers what lies in slots, in the order of its prefix; they become young.
+
+        Args:
+            slots: new ones, or ones that are here.
+            user: who; what else it uses becomes young with them.
+            chained: slots that leave before whatever the user used already. The others leave after
+                all else.
+        """
+        mine = self._refreshed(user)
+        older, younger, segment, root = self._older, self._younger, self._segment, self._root
+        for slot in slots:
+            owner = segment[slot]
+            if owner is None:
+                self._size += 1
+            elif owner is mine and slot in chained:
+                continue
+            else:
+                self._unlink(slot, owner)
+            if mine.old == _NONE:
+                above = root
+                mine.young = mine.old = slot
+            elif slot in chained:
+                above = mine.old
+                mine.old = slot
+            else:
+                above = root
+                mine.young = slot
+            below = older[above]
+            older[above] = younger[below] = slot
+            older[slot] = below
+            younger[slot] = above
+            segment[slot] = mine
+
+    def touch(self, slots: Sequence[int], user: Hashable) -> None:
+        """A user uses slots; of these and all others the first leaves last."""
+        self.use(reversed(slots), user)
+
+    def forget(self, user: Hashable) -> None:
+        """A user has ended; what it used stays where it is."""
+        self._segments.pop(user, None)
+
+    def _refreshed(self, user: Hashable) -> _Segment:
+        """A user's segment, at the young end."""
+        segment = self._segments.get(user)
+        if segment is None:
+            segment = self._segments[user] = _Segment()
+            return segment
+        older, root, young = self._older, self._root, segment.young
+        top = older[root]
+        if young != top and young != _NONE:
+            younger, old = self._younger, segment.old
+            above, below = younger[young], older[old]
+            older[above], younger[below] = below, above
+            older[root], younger[young] = young, root
+            older[old], younger[top] = top, old
+        return segment
+
+    # --- leaving ---
+
+    def oldest(self, count: int, spared: Collection[int], user: Hashable, own: bool) -> list[int]:
+        """So many slots that may leave, or all, the oldest first.
+
+        Args:
+            count: how many at most.
+            spared: slots that must not leave.
+            user: who needs room; what it uses becomes young with this.
+            own: whether what it uses itself may leave, too.
+        """
+        mine = self._refreshed(user)
+        pins, younger, segment, root = self._pins, self._younger, self._segment, self._root
+        found: list[int] = []
+        slot = younger[root]
+        while slot != root and len(found) < count:
+            after = younger[slot]
+            owner = segment[slot]
+            if owner is mine and not own:
+                break  # it is at the young end: nothing else comes behind it
+            if pins[slot]:
+                self._unlink(slot, owner)
+                self._link(slot, self._side, self._older[self._side], self._aside)
+            elif slot not in spared:
+                found.append(slot)
+            slot = after
+        return found
+
+    def let_go(self, slot: int) -> None:
+        """A slot may leave again: where it had stepped aside, it comes back."""
+        if self._segment[slot] is self._aside:
+            self._unlink(slot, self._aside)
+            self._link(slot, self._younger[self._root], self._root, self._nobody)
+
+    def remove(self, slots: Iterable[int]) -> None:
+        """Slots are here no more."""
+        for slot in slots:
+            self._unlink(slot, self._segment[slot])
+            self._segment[slot] = None
+            self._size -= 1
+
+    # --- the list ---
+
+    def _link(self, slot: int, above: int, below: int, segment: _Segment) -> None:
+        """Put a slot that belongs to no user between two neighbours."""
+        self._older[above] = self._younger[below] = slot
+        self._older[slot], self._younger[slot] = below, above
+        self._segment[slot] = segment
+
+    def _unlink(self, slot: int, segment: _Segment | None) -> None:
+        """Take a slot out from between its neighbours; ``segment`` is its own.
+
+        Raises:
+            LookupError: it is not here.
+        """
+        if segment is None:
+            raise LookupError(f"slot {slot} is not in this order")
+        above, below = self._younger[slot], self._older[slot]
+        self._older[above], self._younger[below] = below, above
+        if segment.young == slot:
+            if segment.old == slot:
+                segment.young = segment.old = _NONE
+            else:
+                segment.young = below
+        elif segment.old == slot:
+            segment.old = above
