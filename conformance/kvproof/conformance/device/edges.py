@@ -101,7 +101,7 @@ def _all_orders(history: History, missing: Edge | Care | None) -> list[Outcome]:
 
 
 def random_history(
-    seed: int, missing: Edge | Care | None, moves: int = 14, geometry: Geometry = MIXED
+    seed: int, missing: Edge | Care | None = None, moves: int = 14, geometry: Geometry = MIXED
 ) -> list[Race]:
     """The races of a random history in a random order; none when nothing is missing.
 

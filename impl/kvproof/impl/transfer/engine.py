@@ -94,14 +94,15 @@ class TransferEngine(Generic[StreamT, EventT]):
         self.layout = layout
         self._runtime = runtime
         self._events = EventPool(runtime)
+        self._computed = self._events.take()
         streams: list[StreamT] = []
         try:
-            self._computed = self._events.take()
             streams.append(runtime.stream("kv-store"))
             streams.append(runtime.stream("kv-load"))
-        except TransferError:
+        except Exception:
             for stream in streams:
                 _quietly(runtime.destroy_stream, stream)
+            self._events.give(self._computed)
             self._events.close()
             raise
         self._stores: _Direction[StreamT, EventT] = _Direction(
@@ -165,7 +166,8 @@ class TransferEngine(Generic[StreamT, EventT]):
             pieces = list(moved)
             plan = own.plan(self.layout, pieces)
             job.size = plan.size
-            job.start, job.end = self._events.take(), self._events.take()
+            job.start = self._events.take()
+            job.end = self._events.take()
             self._runtime.record(self._computed, self._runtime.compute())
             self._runtime.order(own.stream, self._computed, own.after_compute)
             reads = self._after(own, other, pieces)
