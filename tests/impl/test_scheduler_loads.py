@@ -12,7 +12,17 @@ from kvproof.impl.scheduler.plan import Transfer
 from kvproof.impl.scheduler.request import Limits, RequestState
 from kvproof.impl.scheduler.views import Found
 
-from .small_world import SmallRequest, SmallTier, World, full, key, recurrent, sizes, window
+from .small_world import (
+    SmallRequest,
+    SmallTier,
+    World,
+    chunked,
+    full,
+    key,
+    recurrent,
+    sizes,
+    window,
+)
 
 
 def resident(world: World, *lasts: int, group: int = 0) -> None:
@@ -240,3 +250,23 @@ def test_an_answer_is_always_that_of_a_new_lookup(data: st.DataObject) -> None:
         )
         assert state.answer.boundary == found.boundary
         assert state.answer.worth_waiting == found.worth_waiting
+
+
+def test_a_boundary_for_which_nothing_is_loaded_is_no_hit() -> None:
+    world = World(sizes(window(2, 1)))
+    request = world.add(SmallRequest("a", 9))
+    assert world.scheduler.lookup(request, 0) == 0
+    world = World(sizes(window(2, 1), chunked(2, 4)))
+    world.tier.fill([key(1, last) for last in (1, 3, 5)])
+    request = world.add(SmallRequest("a", 7))
+    assert world.scheduler.lookup(request, 0) == 6
+
+
+def test_what_is_loaded_is_used_now() -> None:
+    world = World(sizes(full(2)))
+    world.tier.fill([key(0, 1), key(0, 3), key(0, 1, "b")])
+    request = world.add(SmallRequest("a", 5))
+    assert world.scheduler.lookup(request, 0) == 4
+    world.scheduler.allocated(request, [[1, 2]], 4, 0)
+    assert list(world.tier.chunks) == [key(0, 1, "b"), key(0, 3), key(0, 1)]
+    assert world.tier.ends == {key(0, 1): 2, key(0, 3): 4}

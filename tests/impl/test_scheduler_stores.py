@@ -212,3 +212,70 @@ def test_a_reset_kills_stores_and_everything_is_offered_again() -> None:
     # A report of the dead changes nothing.
     world.scheduler.report(0)
     assert set(world.tier.chunks.values()) == {2}
+
+
+def test_a_state_that_was_refused_is_offered_again_while_it_is_there() -> None:
+    for block, stored in ((9, [9]), (8, [])):
+        world = World(sizes(recurrent(2)), SmallTier(slots=1))
+        world.add(SmallRequest("full", 2, of="b"))
+        world.table("full", [1])
+        world.step({"full": 2}, handed={"full": [(0, 1, 2)]})
+        world.add(SmallRequest("a", 6))
+        world.table("a", [0, 9, 6])
+        assert world.step({"a": 5}, handed={"a": [(0, 9, 4)]}).stores == {}
+        assert world.step({"a": 1}).stores == {}
+        world.scheduler.report(0)
+        world.table("a", [0, block, 6])
+        stores = world.step({}).stores
+        assert [transfer.blocks for transfer in stores.values()] == ([stored] if stored else [])
+        assert world.scheduler.counts["refused_offers"] == 1
+
+
+def test_a_refused_state_of_a_request_that_ends_is_offered_once_more() -> None:
+    world = World(sizes(recurrent(2)), SmallTier(slots=1))
+    world.add(SmallRequest("full", 2, of="b"))
+    world.table("full", [1])
+    world.step({"full": 2}, handed={"full": [(0, 1, 2)]})
+    world.add(SmallRequest("a", 6))
+    world.table("a", [0, 9, 6])
+    world.step({"a": 5}, handed={"a": [(0, 9, 4)]})
+    world.finish("a")
+    world.scheduler.report(0)
+    plan = world.step({}, leased=(9,))
+    assert plan.stores == {1: Transfer("a", [9], [1], [1], (key(0, 3),))}
+    assert plan.flush == {1}
+    assert world.step({}).stores == {}
+
+
+def test_what_was_refused_is_offered_in_a_step_that_does_not_schedule_its_request() -> None:
+    world = World(sizes(full(2)), SmallTier(slots=1))
+    world.add(SmallRequest("a", 4))
+    world.table("a", [1, 2])
+    assert world.step({"a": 4}).stores[0].blocks == [1]
+    world.scheduler.report(0)
+    assert world.step({}).stores[1].blocks == [2]
+
+
+def test_a_request_that_is_put_back_offers_what_it_computes_again() -> None:
+    world = World(sizes(full(2)))
+    world.add(SmallRequest("a", 6))
+    world.table("a", [1, 2, 3])
+    world.step({"a": 6})
+    world.tier.chunks.clear()
+    world.requests["a"].num_computed_tokens = 2
+    world._running.discard("a")
+    world.table("a", [1, 4, 5])
+    # Its first block is still on the GPU.
+    assert world.step({"a": 4}).stores[1] == Transfer("a", [4, 5], [2], [1], (key(0, 3), key(0, 5)))
+
+
+def test_the_tier_is_told_where_keys_end_and_what_is_used_again() -> None:
+    world = World(sizes(full(2), window(4, 5)), SmallTier(slots=4))
+    world.tier.fill([key(0, 1), key(1, 3), key(0, 9, "b"), key(0, 3)])
+    world.add(SmallRequest("a", 6))
+    world.table("a", [1, 2, 3], [4, 5])
+    # All but one are there; the one that nobody uses leaves for it.
+    assert world.step({"a": 6}).stores[0].blocks == [3]
+    assert world.tier.ends == {key(0, 1): 2, key(0, 3): 4, key(0, 5): 6, key(1, 3): 4}
+    # Used last are the heads.
+    assert list(world.tier.chunks) == [key(0, 5), key(1, 3), key(0, 3), key(0, 1)]
