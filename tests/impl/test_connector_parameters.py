@@ -103,8 +103,9 @@ def look() -> dict[str, Any]:
 
     def engine_of(events: list[ev.AnyEvent]) -> tuple[Any, list[Any]]:
         """An engine, and a list: the parameters that its requests are to carry, the next last."""
-        engine = target.start(setup, events.append)
-        make, carried = engine._clients._request, []
+        engine: Any = target.start(setup, events.append)
+        make = engine._clients._request
+        carried: list[Any] = []
 
         def request(move: Add) -> Any:
             made = make(move)

@@ -63,6 +63,14 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"cpu_bytes_to_use": 1 << 20, "eviction_policy": ["lru"]},
         f"eviction_policy {PLACE} must be a string, not list",
     ),
+    "a number for shadow": (
+        {"cpu_bytes_to_use": 1 << 20, "shadow": 1},
+        f"shadow {PLACE} must be true or false, not int",
+    ),
+    "less than a chunk": (
+        {"cpu_bytes_to_use": 100},
+        f"cpu_bytes_to_use {PLACE} must be at least 4096, the bytes of one chunk",
+    ),
     "no size": ({}, f"cpu_bytes_to_use must be specified {PLACE}"),
 }
 
@@ -95,6 +103,17 @@ def test_what_is_served_is_not_refused(case: str) -> None:
 def test_context_parallelism_is_refused() -> None:
     message = "context parallelism is not supported by this connector yet"
     assert said()["context parallelism"] == [message, message]
+
+
+def test_a_retention_interval_that_is_not_in_chunks_is_refused() -> None:
+    message = "prefix_cache_retention_interval (24) must be a multiple of tokens_per_chunk (16)."
+    # Workers keep no chunks.
+    assert said()["odd retention"] == [message, None]
+
+
+def test_shadow_needs_the_plain_tier_in_host_memory() -> None:
+    message = f"shadow {PLACE} needs the tier of CPUOffloadingSpec, not OtherManager"
+    assert said()["shadow elsewhere"] == [message, None]
 
 
 def test_recurrent_states_at_odd_places_are_refused() -> None:
@@ -163,6 +182,17 @@ def look() -> dict[str, Any]:
     parallel = configured(HOST)
     parallel.vllm_config.parallel_config.decode_context_parallel_size = 2
     found["context parallelism"] = roles(parallel)
+
+    retained = configured(HOST, GroupSetup("full", 16), GroupSetup("window", 16, 32))
+    retained.vllm_config.cache_config.prefix_cache_retention_interval = 24
+    found["odd retention"] = roles(retained)
+
+    cpu: Any = importlib.import_module("vllm.v1.kv_offload.cpu.manager")
+    spec_module: Any = importlib.import_module("vllm.v1.kv_offload.cpu.spec")
+    own = cpu.CPUOffloadingManager
+    spec_module.CPUOffloadingManager = type("OtherManager", (own,), {})
+    found["shadow elsewhere"] = roles(configured({**HOST, "shadow": True}))
+    spec_module.CPUOffloadingManager = own
 
     recurrent = configured(HOST, GroupSetup("full", 16), GroupSetup("recurrent", 16))
     for group in recurrent.kv_cache_config.kv_cache_groups:

@@ -118,7 +118,8 @@ def look() -> dict[str, Any]:
     stock_class: Any = importlib.import_module(f"{v1}.offloading_connector").OffloadingConnector
     our_class: Any = importlib.import_module("kvproof.impl.connector").OffloadingConnector
     targets = {"stock": VllmTarget(), "ours": VllmTarget(OURS)}
-    results: Any = copier.RecordingCopier.get_finished
+    recording: Any = copier.RecordingCopier
+    results = recording.get_finished
 
     def with_sizes(self: Any) -> Any:
         """What copies report: 4096 bytes a piece, in two seconds."""
@@ -127,7 +128,7 @@ def look() -> dict[str, Any]:
             result.transfer_size, result.transfer_time = 4096 * 4, 2.0
         return found
 
-    copier.RecordingCopier.get_finished = with_sizes
+    recording.get_finished = with_sizes
 
     def run(name: str, slots: int, *groups: GroupSetup) -> dict[str, Any]:
         setup = Setup(groups=groups, num_gpu_blocks=64, num_slots=slots)
