@@ -91,15 +91,21 @@ def test_a_chunk_that_was_not_offered_is_told_by_a_load_that_reached_further() -
     assert missed(s) == ["E3 judge_chunk (full, behind a load, shared)"]
 
 
-def test_a_state_that_was_not_offered_is_told_by_sparse_retention() -> None:
-    s = Tale(groups=(RECURRENT,), options={"retention_interval": 0})
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [({"retention_interval": 0}, "retained"), ({"asynchronous": True}, "ahead")],
+)
+def test_a_state_that_was_not_offered_is_told_by_the_run_s_settings(
+    options: dict[str, bool | int | str | None], told: str
+) -> None:
+    s = Tale(groups=(RECURRENT,), options=options)
     s.arrive("a#0", tokens(0, 5))
     s.lease("a#0", 0, 1)
     s.run(("a#0", 0, 4, []))
     s.lease("a#0", 1, 2)
     s.run(("a#0", 4, 5, [999]))
     s.end("a#0", 1, 2)
-    assert missed(s) == ["E3 judge_chunk (recurrent, retained)"]
+    assert missed(s) == [f"E3 judge_chunk (recurrent, {told})"]
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ knows a release. A kind is a few words, from coarse to fine, each there only whe
     "shared"                the blocks that it is about are also another request's, or were
     "refused"               the tier had no room for the key when the request offered it
     "retained"              it is about a key that was lost, and not every boundary is retained
+    "ahead"                 it is about a key that was lost, and steps are scheduled ahead
     "preempted"             a flush is for a store of a request that was put back in this step
     "after a reset"         it is about events, and the tier was reset before
 """
@@ -113,7 +114,7 @@ class Circumstances:
         if action == "judge_flush":
             words += self._flushed(about)
         elif action in _ABOUT_LOSSES:
-            words += self._lost(about)
+            words += self._lost(about, elements)
         elif action == "judge_events" and self.world.reference.epoch > 0:
             words.append("after a reset")
         return ", ".join(word for word in words if word)
@@ -185,20 +186,23 @@ class Circumstances:
                 yield "shared"
                 return
 
-    def _lost(self, about: About) -> Iterator[str]:
-        """What had happened to a chunk that is not in the tier."""
-        r, key, world = about.request, about.key, self.world
-        if r is None or key is None:
+    def _lost(self, about: About, elements: Elements) -> Iterator[str]:
+        """What had happened to a chunk that one of the requests did not leave in the tier."""
+        key, world = about.key, self.world
+        if key is None:
             return
-        if world.depth_named_by(key) <= self._loaded_to.get(r, 0):
+        requests = [Request(value) for sort, value in elements.values() if sort == "Request"]
+        depth, positions = world.depth_named_by(key), world.positions_named_by(key)
+        if any(depth <= self._loaded_to.get(r, 0) for r in requests):
             yield "behind a load"
-        positions = world.positions_named_by(key)
-        if any((r, position) in self._shared for position in positions):
+        if any((r, position) in self._shared for r in requests for position in positions):
             yield "shared"
-        if (r, key) in self._refused:
+        if any((r, key) in self._refused for r in requests):
             yield "refused"
         if world.header.options.get("retention_interval") is not None:
             yield "retained"
+        if world.header.options.get("asynchronous"):
+            yield "ahead"
 
     def _stored_in_part(self, r: Request) -> bool:
         """Whether a chunk of the request's own prefix is being stored without all of its blocks."""
