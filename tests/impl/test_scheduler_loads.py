@@ -128,6 +128,19 @@ def test_a_load_is_not_made_twice_at_a_time() -> None:
         assert world.scheduler.lookup(requests[1], 0) == 2
 
 
+def test_a_failed_load_of_a_life_that_has_ended_is_not_remembered() -> None:
+    world = World(sizes(full(2)))
+    resident(world, 1)
+    request = world.add(SmallRequest("a", 3))
+    assert world.scheduler.lookup(request, 0) == 2
+    world.scheduler.allocated(request, [[1, 2]], 2, 0)
+    world.step({})
+    world.scheduler.finish("a", 0, [[1, 2]])
+    world.step({})
+    world.scheduler.report(0, failed=True)
+    assert world.scheduler.lookup(world.add(SmallRequest("a", 3)), 0) == 2
+
+
 def test_keys_whose_load_failed_are_not_loaded_again_for_that_request() -> None:
     world = World(sizes(full(2)))
     resident(world, 1)

@@ -87,8 +87,11 @@ class Ledger:
         if job.failed:
             self.counts["failed_loads"] += 1
             self.losses += 1
-            for key in job.keys:
-                self._failed.setdefault(key, set()).add(job.request_id)
+
+    def refuse(self, job: Job) -> None:
+        """What a failed load was to bring is not to be loaded for its request again (L5)."""
+        for key in job.keys:
+            self._failed.setdefault(key, set()).add(job.request_id)
 
     def forget_request(self, request_id: str) -> None:
         """Its failures count no more."""

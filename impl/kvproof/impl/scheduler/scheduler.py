@@ -191,10 +191,14 @@ class OffloadScheduler:
         What is unknown, over or dead changes nothing (P5).
         """
         job = self._ledger.report(number, workers, failed)
-        if job is not None and not (job.is_store or job.failed):
+        if job is not None and not job.is_store:
             state = self.requests.get(job.request_id)
+            # Of a life that has ended nothing is remembered.
             if state is not None and state.context is job.context:
-                state.sure = None
+                if job.failed:
+                    self._ledger.refuse(job)
+                else:
+                    state.sure = None
         return job
 
     def reset(self) -> None:
