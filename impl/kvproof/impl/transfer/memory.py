@@ -40,12 +40,14 @@ class HostMemory:
         parts: Sequence[Sequence[Part]],
         slots: int,
         blocks_per_chunk: int,
+        chunks: Sequence[Bytes] | None = None,
     ) -> None:
-        """Allocate the slots; their memory is taken from the system as it is first written.
+        """``chunks`` is allocated where it is not given, and taken from the system bit by bit.
 
         Raises:
             ValueError: a region is not two-dimensional or its bytes are strewn, regions differ in
-                their blocks, or a part does not fit into its region or overlaps another.
+                their blocks, a part does not fit into its region or overlaps another, or ``chunks``
+                have other shapes.
         """
         for region in regions:
             if region.ndim != 2:
@@ -62,9 +64,12 @@ class HostMemory:
                 )
         self.regions = tuple(regions)
         self.parts = tuple(tuple(group) for group in parts)
-        self.chunks = tuple(
-            np.zeros((slots, blocks_per_chunk, region.shape[1]), np.int8) for region in regions
-        )
+        shapes = [(slots, blocks_per_chunk, region.shape[1]) for region in regions]
+        if chunks is None:
+            chunks = [np.zeros(shape, np.int8) for shape in shapes]
+        elif [chunk.shape for chunk in chunks] != shapes:
+            raise ValueError(f"chunks are {[chunk.shape for chunk in chunks]}, not {shapes}")
+        self.chunks = tuple(chunks)
         groups = [[self._tensor(part) for part in group] for group in parts]
         self.layout = Layout(groups, blocks.pop(), slots, blocks_per_chunk)
 
