@@ -131,21 +131,21 @@ def _offered(
 def test_whole_chunks_are_offered_under_their_last_hashes() -> None:
     (group,) = sizes(full(2), blocks_per_chunk=2, tokens_per_hash=1).groups
     assert _offered(group, [7, 8, 9, 10, 11], first=1) == [
-        Chunk(group, 1, key(0, 7), [7, 8], 0),
-        Chunk(group, 2, key(0, 11), [9, 10], 0),
+        Chunk(group, 1, key(0, 7), [7, 8], 0, 8),
+        Chunk(group, 2, key(0, 11), [9, 10], 0, 12),
     ]
 
 
 def test_a_chunk_whose_window_has_left_its_first_blocks_is_offered_without_them() -> None:
     (group,) = sizes(window(2, 3), blocks_per_chunk=3).groups
     blocks = [0, 0, 0, 0, 5, 6, 0, 7, 0, 8, 0, 9]
-    assert _offered(group, blocks) == [Chunk(group, 1, key(0, 11), [5, 6], 1)]
+    assert _offered(group, blocks) == [Chunk(group, 1, key(0, 11), [5, 6], 1, 12)]
     assert _offered(group, blocks, partial=False) == []
 
 
 def test_a_state_is_the_last_block_of_its_chunk() -> None:
     (group,) = sizes(recurrent(2), blocks_per_chunk=2).groups
-    assert _offered(group, [0, 3, 4, 0], partial=False) == [Chunk(group, 0, key(0, 3), [3], 1)]
+    assert _offered(group, [0, 3, 4, 0], partial=False) == [Chunk(group, 0, key(0, 3), [3], 1, 4)]
 
 
 def test_what_no_boundary_reads_is_left_out() -> None:

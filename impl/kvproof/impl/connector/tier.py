@@ -53,9 +53,8 @@ class ManagerTier:
 
     def note(self, keys: Sequence[Key], ends: Sequence[int], context: Any) -> None:
         """Managers that order keys by position are told of it by the request's context."""
-        place = context.set_offload_key_position
-        for key, end in zip(keys, ends, strict=False):
-            place(key, end)
+        # As ``set_offload_key_position`` does for each.
+        context._offload_key_positions.update(zip(keys, ends, strict=False))
 
     def prepare_load(self, keys: Sequence[Key], context: Any) -> Any:
         """Pin keys and say where they lie."""

@@ -70,6 +70,18 @@ class OffloadScheduler:
         """A job that is under way."""
         return self._ledger.jobs.live.get(number)
 
+    def residue(self) -> dict[str, int]:
+        """Entries of the tables that are empty when no request is left and all jobs have ended."""
+        ledger, stores = self._ledger, self._stores
+        return {
+            "requests": len(self.requests),
+            "jobs": len(ledger.jobs.live) + len(ledger.jobs.dead),
+            "fences": len(ledger.fence),
+            "loading": len(ledger.loading),
+            "ending": len(stores.ending),
+            "waiting": len(stores.waiting),
+        }
+
     # --- requests ---
 
     def add(self, request: RequestView, context: Any, limits: Limits) -> None:

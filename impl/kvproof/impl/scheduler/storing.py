@@ -27,6 +27,7 @@ class Chunk(NamedTuple):
         key: its offload key.
         blocks: its GPU blocks, without the ``missing`` first ones.
         missing: how many blocks at its start are no longer there.
+        end: how many tokens of the request there are up to its end.
     """
 
     group: Group
@@ -34,6 +35,7 @@ class Chunk(NamedTuple):
     key: Key
     blocks: Sequence[int]
     missing: int
+    end: int
 
 
 def last_chunk(group: Group, tokens: int, hashes: int, drafting: bool) -> int:
@@ -133,7 +135,7 @@ def chunks_on_offer(
         alignment: see ``serves``; what no such boundary reads is not worth a slot. 0: all is.
         partial: whether a chunk may go without blocks at its start (its window has left them).
     """
-    per, suffix = group.hashes_per_chunk, group.suffix
+    per, suffix, size = group.hashes_per_chunk, group.suffix, group.tokens_per_chunk
     count = group.blocks_per_chunk
     found = []
     if count == 1:
@@ -141,7 +143,7 @@ def chunks_on_offer(
         for number, block in enumerate(blocks, first):
             if block and not (alignment and not serves(group, number, alignment)):
                 key = hashes[(number + 1) * per - 1] + suffix
-                found.append(Chunk(group, number, key, [block], 0))
+                found.append(Chunk(group, number, key, [block], 0, (number + 1) * size))
         return found
     for offset in range(len(blocks) // count):
         number = first + offset
@@ -164,5 +166,5 @@ def chunks_on_offer(
         if alignment and not serves(group, number, alignment):
             continue
         key = hashes[(number + 1) * per - 1] + suffix
-        found.append(Chunk(group, number, key, own, missing))
+        found.append(Chunk(group, number, key, own, missing, (number + 1) * size))
     return found
