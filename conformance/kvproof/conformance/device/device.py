@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,9 @@ from kvproof.impl.transfer.runtime import Edge, Reads, TransferError
 
 DESCRIPTORS = 8
 """Bytes that stand for the addresses and sizes of one copy, which the device reads as it starts."""
+
+Sides = list[tuple[tuple[Arena, int], tuple[Arena, int]]]
+"""For each copy its source and its target, as bytes and as a set of bytes."""
 
 HOST = 0
 """The number of the calling thread among the streams."""
@@ -46,7 +50,7 @@ class SimulatedDevice:
         self._host_given = 0
         self._descriptors = self.memory.add("descriptors", np.zeros(64 * DESCRIPTORS, np.uint8))
         self._free = list(range(64))
-        self._described: list[list[tuple[Arena, Arena]]] = []
+        self._described: list[Sides] = []
         self._copies: Counter[str] = Counter()
         self._compute = self._queues.stream("compute")
 
@@ -87,12 +91,7 @@ class SimulatedDevice:
 
     def copy(self, stream: SimulatedStream, plan: CopyPlan, reads: Reads) -> int:
         """Read all sources, later write all targets; the device reads its descriptors, too."""
-        batch = plan.arrays()
-        columns = (batch.sources.tolist(), batch.targets.tolist(), batch.sizes.tolist())
-        sides = [
-            (self.memory.view(source, size), self.memory.view(target, size))
-            for source, target, size in zip(*columns, strict=True)
-        ]
+        sides = self._sides(plan)
         if not self._free:
             raise TransferError("the simulated device has no descriptors left")
         held = self._free.pop()
@@ -101,13 +100,45 @@ class SimulatedDevice:
         room, described = self.memory.view(address, DESCRIPTORS)
         what = self._named(stream)
         self._host_access(f"the host, for {what},", writes=described)
-        self._described.append([(source, target) for (source, _), (target, _) in sides])
+        self._described.append(sides)
         room[:] = np.array([len(self._described)], np.int64).view(np.uint8)
+        self._carry(
+            stream,
+            what,
+            sides,
+            lambda: self._described[int(room.view("i8")[0]) - 1],
+            reads,
+            described,
+        )
+        return held
+
+    def copies(self, stream: SimulatedStream, plan: CopyPlan, reads: Reads) -> None:
+        """The same without descriptors: they were read when the copies were given."""
+        sides = self._sides(plan)
+        self._carry(stream, self._named(stream), sides, lambda: sides, reads)
+
+    def _sides(self, plan: CopyPlan) -> Sides:
+        batch = plan.arrays()
+        columns = (batch.sources.tolist(), batch.targets.tolist(), batch.sizes.tolist())
+        return [
+            (self.memory.view(source, size), self.memory.view(target, size))
+            for source, target, size in zip(*columns, strict=True)
+        ]
+
+    def _carry(
+        self,
+        stream: SimulatedStream,
+        what: str,
+        sides: Sides,
+        look_up: Callable[[], Sides],
+        reads: Reads,
+        described: int = 0,
+    ) -> None:
+        """``look_up`` tells the copies when the device begins with them."""
         buffer: list[tuple[Arena, Arena]] = []
 
         def read() -> None:
-            copies = self._described[int(room.view(np.int64)[0]) - 1]
-            buffer.extend((source.copy(), target) for source, target in copies)
+            buffer.extend((source.copy(), target) for (source, _), (target, _) in look_up())
 
         def write() -> None:
             for content, target in buffer:
@@ -120,7 +151,6 @@ class SimulatedDevice:
             union(some for _, (_, some) in sides),
             Task(stream.number, stream.given + 1, read, write, reads is Reads.AT_ANY_TIME),
         )
-        return held
 
     def _named(self, stream: SimulatedStream) -> str:
         """The next copy of a stream, in words."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from kvproof.conformance.device.device import SimulatedDevice, SimulatedEvent
+from kvproof.conformance.device.device import SimulatedDevice
 from kvproof.conformance.device.histories import (
     Flush,
     Geometry,
@@ -21,13 +22,12 @@ from kvproof.conformance.device.histories import (
     Write,
 )
 from kvproof.conformance.device.memory import Arena, union
-from kvproof.conformance.device.queues import SimulatedStream
 from kvproof.conformance.device.races import Race
 from kvproof.impl.transfer.engine import Ended, TransferEngine
 from kvproof.impl.transfer.pieces import Pieces
 from kvproof.impl.transfer.runtime import Runtime
 
-Wrap = Callable[[SimulatedDevice], Runtime[SimulatedStream, SimulatedEvent]]
+Wrap = Callable[[SimulatedDevice], Runtime[Any, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class _Player:
         self,
         geometry: Geometry,
         device: SimulatedDevice,
-        runtime: Runtime[SimulatedStream, SimulatedEvent],
+        runtime: Runtime[Any, Any],
     ) -> None:
         self._device, self._geometry = device, geometry
         rng = np.random.default_rng(0)
