@@ -239,3 +239,40 @@ def test_a_job_number_is_used_once_until_its_end_is_told(copier: HostCopier, gat
     copier.wait([1])
     assert [end.job for end in copier.ended()] == [1]
     copier.submit_load(1, one_group([1], 0, [0]))
+
+
+# --- copies of every shape ---
+
+
+@pytest.mark.parametrize("page", [24, 4096, 100_000])
+@pytest.mark.parametrize("padding", [0, 40])
+@pytest.mark.parametrize("blocks_order", ["in order", "backwards", "strewn"])
+@pytest.mark.parametrize("slots_order", ["in order", "backwards", "strewn"])
+def test_pages_of_any_size_in_any_order_arrive(
+    page: int, padding: int, blocks_order: str, slots_order: str
+) -> None:
+    """In order on both, one or neither side: each is copied in another way."""
+    rng = np.random.default_rng(page)
+    count = 20
+    whole = rng.integers(-128, 128, (count, page + padding), np.int8)
+    region = whole[:, :page]
+    before = whole.copy()
+    memory = HostMemory([region], [[Part(0, page)]], count, 2)
+    orders = {
+        "in order": np.arange(count),
+        "backwards": np.arange(count)[::-1],
+        "strewn": rng.permutation(count),
+    }
+    blocks, slots = orders[blocks_order], orders[slots_order]
+    moved = pieces(blocks[:17], [17], [1], slots[:9], 2)
+    assert memory.store(moved) == 17 * page
+    for number, block in enumerate(blocks[:17], start=1):
+        stored = memory.chunks[0][slots[number // 2], number % 2]
+        assert stored.tobytes() == before[block, :page].tobytes()
+    assert not memory.chunks[0][slots[0], 0].any()
+    region[:] = 0
+    memory.load(moved)
+    for block in range(count):
+        loaded = region[block].tobytes()
+        assert loaded == (before[block, :page].tobytes() if block in blocks[:17] else bytes(page))
+    assert whole[:, page:].tobytes() == before[:, page:].tobytes()
