@@ -18,6 +18,7 @@ from kvproof.conformance.cli import (
     releases,
     replay,
     report,
+    soak,
 )
 from kvproof.conformance.errors import EXIT_HOLDS, UsageError
 
@@ -34,6 +35,7 @@ _app.add_typer(releases.app, name="releases")
 _app.command("record")(record.record)
 _app.command("fuzz")(fuzz.fuzz)
 _app.command("replay")(replay.replay)
+_app.command("soak")(soak.soak)
 _app.command("check-trace")(check_trace.check_trace)
 _app.command("matrix")(matrix.matrix)
 _app.add_typer(bench.app, name="bench")

@@ -48,7 +48,8 @@ def write(
     verdict, ``.txt`` is for people, and ``test_<id>_<digest>.py`` runs on a vLLM release alone. The
     digest names the history, so that the same finding lands in the same files. A finding of class
     *missed* has no such test: where only work or a hit is lost, bytes tell nothing. Nor has one on
-    a release whose connector numbers no jobs: the stand-alone driver knows jobs by number only.
+    a release whose connector numbers no jobs: the stand-alone driver knows jobs by number only. Nor
+    over a second tier, which that driver does not pace.
 
     Raises:
         ValueError: the history breaks nothing.
@@ -67,7 +68,10 @@ def write(
     paths[".history.json"].write_bytes(_json(history))
     paths[".finding.json"].write_bytes(_json(finding))
     paths[".txt"].write_text(table.render(session, finding), encoding="utf-8")
-    if finding.severity == MISSED or not session.engine.header.features.get("numbers_jobs", True):
+    driven = (
+        session.engine.header.features.get("numbers_jobs", True) and history.setup.tier == "cpu"
+    )
+    if finding.severity == MISSED or not driven:
         return [*paths.values()]
     test = out / f"test_{stem.replace('-', '_').replace('.', '_')}.py"
     test.write_text(standalone(history, finding), encoding="utf-8")

@@ -103,6 +103,11 @@ class Clients:
         self._scheduler.add_request(self._request(add))
         return True
 
+    def forget(self) -> None:
+        """No request that was sent is alive."""
+        self.streams.clear()
+        self._sessions.clear()
+
     def close_sessions(self) -> None:
         """Tell the engine that no session gets more input."""
         for identity, _ in list(self._open()):

@@ -27,6 +27,7 @@ from kvproof.conformance.engines.vllm.connector import ConnectorTap
 from kvproof.conformance.engines.vllm.features import Features
 from kvproof.conformance.engines.vllm.given import Given
 from kvproof.conformance.engines.vllm.header import header
+from kvproof.conformance.engines.vllm.holdings import Holdings
 from kvproof.conformance.engines.vllm.jobs import jobs_of
 from kvproof.conformance.engines.vllm.recorder import Recorder
 from kvproof.conformance.engines.vllm.release import Release, place, structured_output
@@ -158,6 +159,23 @@ class VllmEngine:
         self._scheduler.connector.shutdown()
         self._folder.remove()
 
+    def holdings(self) -> Holdings:
+        """What is held now; meant for an engine at rest."""
+        blocks = self._setup.num_gpu_blocks
+        return Holdings(self._scheduler, self._tables, self._tables.manager, blocks)
+
+    def forget(self) -> None:
+        """Let the taps forget all requests, keys and jobs that were ever seen.
+
+        Only for an engine at rest whose tier and caches are empty. Names are given out anew after
+        it, so a monitor must not have seen what came before.
+        """
+        self._recorder.forget()
+        self._tier.forget()
+        self._clients.forget()
+        self._workers.forget()
+        self._samples = {}
+
     # --- moves -----------------------------------------------------------------------------------
 
     def _add(self, move: Add) -> bool:
@@ -254,7 +272,9 @@ class VllmEngine:
         return any(getattr(self._tables, table, ()) for table in tables)
 
     def _residue(self) -> dict[str, int]:
-        """Sizes of the connector scheduler's own tables, of those that it has."""
+        """Sizes of the connector scheduler's own tables: by its own word, or of those it has."""
+        if hasattr(self._tables, "residue"):
+            return dict(self._tables.residue())
         tables = {
             "requests": "_req_status",
             "jobs": "_jobs",
@@ -345,7 +365,9 @@ class VllmEngine:
         """
         self._recorder.fault = None
         try:
-            return function()
+            taken = function()
+            self._look_for_caught(name)
+            return taken
         except Exception as error:
             refused = self._workers.refused
             called, request = self._recorder.fault or ("submit" if refused else name, None)
@@ -357,6 +379,14 @@ class VllmEngine:
                 request,
             )
             return True
+
+    def _look_for_caught(self, name: str) -> None:
+        """What a scheduler caught itself, to go on without its tier, is a fault all the same."""
+        caught = getattr(self._tables, "cause", None)
+        if caught is None or self.crashed:
+            return
+        text = " ".join(f"{type(caught).__name__}: {caught}".split())
+        self._raised(name, text, place(caught, self._given.file if self._given else None), None)
 
     def _raised(self, name: str, exception: str, where: str, request: str | None) -> None:
         self.crashed = True

@@ -31,6 +31,11 @@ class Recorder:
         self._asked = ""
         self.latest = ""
 
+    def forget(self) -> None:
+        """Nobody that was named will be heard of again."""
+        for table in (self._lives, self._current, self._requests, self._contexts, self._hashed):
+            table.clear()
+
     def born(self, request: Any) -> str:
         """Name a new incarnation: ``<id>#<life>``, lives counted from 0."""
         identity = request.request_id

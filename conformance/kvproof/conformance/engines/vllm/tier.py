@@ -63,6 +63,11 @@ class TierTap:
             primary.prepare_write = self._promote(primary.prepare_write)
             primary.complete_write = self._promoted(primary.complete_write)
 
+    def forget(self) -> None:
+        """No key or transfer that was seen will be seen again."""
+        self._names.clear()
+        self.owner.clear()
+
     def key(self, key: bytes) -> str:
         """``<block hash in hex>:<group>`` of a release's key."""
         name = self._names.get(key)

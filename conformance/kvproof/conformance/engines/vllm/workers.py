@@ -175,6 +175,11 @@ class Workers:
         """A copier turned a job away."""
         return any(copier.refused for copier in self.copiers)
 
+    def forget(self) -> None:
+        """No job that was submitted is under way."""
+        for copier in self.copiers:
+            copier.failed.clear()
+
     def shutdown(self) -> None:
         """End the worker roles."""
         for connector in self.connectors:
