@@ -91,11 +91,14 @@ def test_every_kind_of_setup_and_every_wish_is_drawn() -> None:
     kinds = {group.kind for setup in setups for group in setup.groups}
     assert kinds == {"full", "window", "chunked", "recurrent"}
     assert any(group.draft for setup in setups for group in setup.groups)
-    assert any(
-        max(sizes) % min(sizes)
+    sizes = {
+        tuple(group.tokens_per_block for group in setup.groups)
         for setup in setups
-        if (sizes := {group.tokens_per_block for group in setup.groups})
-    )
+        if tuple(group.kind for group in setup.groups) == ("full", "window")
+    }
+    assert {(4, 4), (6, 4), (8, 4)} <= sizes
+    assert any(full < window for full, window in sizes)
+    assert any(setup.groups[0].kind == "window" for setup in setups)
     assert {setup.eviction for setup in setups} == {"lru", "arc"}
     assert {setup.store_threshold for setup in setups} == {0, 2}
     assert {setup.load_failure for setup in setups} == {"recompute", "fail"}
@@ -118,6 +121,12 @@ def test_lengths_lie_around_block_chunk_and_window_boundaries() -> None:
     found = lengths(msgspec.structs.replace(ONE_GROUP, groups=groups, blocks_per_chunk=2))
     assert {3, 4, 5, 8, 9, 10, 15, 16, 17} <= set(found)
     assert found == tuple(sorted(set(found)))
+
+
+def test_a_window_that_is_refused_gives_way_to_full_attention() -> None:
+    alone = msgspec.structs.replace(ONE_GROUP, groups=(GroupSetup("window", 8, 9),))
+    granted = supported(alone, lambda setup: "hybrid" if setup.groups[0].kind == "window" else None)
+    assert granted.groups == (GroupSetup("full", 8),)
 
 
 def test_a_target_that_supports_nothing_is_an_error() -> None:

@@ -63,6 +63,11 @@ def test_options_and_group_kinds_are_traits_and_sizes_are_not() -> None:
     assert traits_of(history(setup=setup)) == traits
 
 
+def test_blocks_of_unequal_sizes_are_a_trait() -> None:
+    uneven = (GroupSetup("full", 6), GroupSetup("window", 4, 4))
+    assert traits_of(history(setup=Setup(groups=uneven))) == ["unequal blocks", "window"]
+
+
 PLAN = Plan(
     setup=WINDOWED,
     prompts=Prompts((4,), ()),
@@ -78,6 +83,25 @@ PLAN = Plan(
 
 def less(*traits: str) -> Plan:
     return without(PLAN, set(traits), ToyTarget().supports)
+
+
+@pytest.mark.parametrize(
+    ("trait", "left"),
+    [
+        ("unequal blocks", (GroupSetup("full", 4), GroupSetup("window", 4, 8))),
+        ("window", (GroupSetup("full", 6),)),
+    ],
+)
+def test_groups_lose_what_is_kept_away(trait: str, left: tuple[GroupSetup, ...]) -> None:
+    uneven = (GroupSetup("full", 6), GroupSetup("window", 4, 8))
+    plan = msgspec.structs.replace(PLAN, setup=Setup(groups=uneven))
+    assert without(plan, {trait}, lambda setup: None).setup.groups == left
+
+
+def test_full_attention_takes_the_place_of_a_window_that_was_alone() -> None:
+    plan = msgspec.structs.replace(PLAN, setup=Setup(groups=(GroupSetup("window", 4, 8),)))
+    kept_away = without(plan, {"window"}, lambda setup: None)
+    assert kept_away.setup.groups == (GroupSetup("full", 4),)
 
 
 def test_a_plan_without_a_trait_differs_in_nothing_else() -> None:

@@ -85,36 +85,46 @@ def _token(position: int, branch: int) -> int:
 
 
 _SHAPES = (
-    *("full",) * 4,
-    *("window",) * 16,
+    *("full",) * 3,
+    *("window",) * 10,
+    *("window alone",) * 4,
+    *("uneven",) * 8,
     *("recurrent",) * 5,
-    *("chunked", "uneven", "draft"),
+    *("chunked", "draft"),
 )
+
+_RATIOS = ((3, 2), (3, 2), (2, 3), (1, 2))
+"""Block sizes of full attention and a window, relative to each other, of which the first is no
+multiple of the second: a hit of full attention can end in the midst of a window's chunk."""
 
 
 @st.composite
 def group_sets(draw: st.DrawFn) -> tuple[GroupSetup, ...]:
     """Full; full and window; full, window and recurrent. Blocks of 2, 4 or 8, equal or not.
 
-    Rarely: chunked local attention in place of a window, blocks of which neither size divides the
-    other, and a group that is a drafter's.
+    Now and then a window without full attention, and blocks of full attention that are no multiple
+    of a window's. Rarely: chunked local attention in place of a window, and a group that is a
+    drafter's.
     """
     size = draw(st.sampled_from((2, 4, 4, 8)))
     shape = draw(st.sampled_from(_SHAPES))
     if shape == "full":
         return (GroupSetup("full", size),)
+    if shape == "window alone":
+        return (GroupSetup("window", size, draw(windows(size))),)
     if shape == "chunked":
         chunk = size * draw(st.integers(1, 4))
         return (GroupSetup("full", size), GroupSetup("chunked", size, chunk))
     if shape == "uneven":
-        large = size + size // 2
-        sizes = draw(st.sampled_from(((size, large), (large, size))))
-        return (GroupSetup("full", sizes[0]), GroupSetup("window", sizes[1], draw(windows(size))))
+        full, window = (max(size, 4) // 2 * part for part in draw(st.sampled_from(_RATIOS)))
+        return (GroupSetup("full", full), GroupSetup("window", window, draw(windows(window))))
     if shape == "draft":
         draft = GroupSetup("window", size, draw(windows(size)), draft=True)
-        full = GroupSetup("full", size)
+        full_group = GroupSetup("full", size)
         return draw(
-            st.sampled_from(((full, draft), (msgspec.structs.replace(full, draft=True), draft)))
+            st.sampled_from(
+                ((full_group, draft), (msgspec.structs.replace(full_group, draft=True), draft))
+            )
         )
     if shape == "recurrent":
         # The recurrent state is kept at block ends only, so one size for all.
@@ -122,11 +132,11 @@ def group_sets(draw: st.DrawFn) -> tuple[GroupSetup, ...]:
         window = draw(windows(size))
         return tuple(GroupSetup(k, size, window if k == "window" else None) for k in kinds)
     factor = draw(st.sampled_from((1, 1, 1, 2, 4)))
-    full = GroupSetup("full", size * factor if size * factor <= 16 else size)
+    attention = GroupSetup("full", size * factor if size * factor <= 16 else size)
     first = GroupSetup("window", size, draw(windows(size)))
     if draw(st.sampled_from((False, False, True))):
-        return (full, first, GroupSetup("window", size, draw(windows(size))))
-    return (full, first)
+        return (attention, first, GroupSetup("window", size, draw(windows(size))))
+    return (attention, first)
 
 
 def windows(size: int) -> st.SearchStrategy[int]:
@@ -183,7 +193,7 @@ def plans(draw: st.DrawFn, supports: Callable[[Setup], str | None], tier: str = 
     largest = max(group.tokens_per_block for group in groups)
     setup = Setup(
         groups=groups,
-        blocks_per_chunk=draw(st.sampled_from((1, 1, 2, 4))),
+        blocks_per_chunk=draw(st.sampled_from((1, 2, 4, 4))),
         num_gpu_blocks=512,
         max_batch_tokens=draw(st.sampled_from((largest, 2 * largest + 1, 16, 64))),
         max_running=draw(st.integers(2, 4)),
@@ -210,7 +220,7 @@ def plans(draw: st.DrawFn, supports: Callable[[Setup], str | None], tier: str = 
     # One that fills chunks in every group: shorter prompts alone would never be loaded.
     some.append(draw(st.sampled_from([n for n in tried if n > longest_chunk(setup)] or tried)))
     branches = draw(st.lists(st.sampled_from(some), min_size=0, max_size=2, unique=True))
-    spare = draw(st.one_of(st.integers(0, 4), st.integers(0, 16)))
+    spare = draw(st.one_of(st.integers(0, 1), st.integers(0, 4), st.integers(0, 16)))
     full_tier = chunks_for(setup, max(some))
     setup = msgspec.structs.replace(
         setup,
@@ -298,6 +308,8 @@ def _plainer(setup: Setup) -> Iterator[Setup]:
         yield change(setup, groups=tuple(g for g in groups if g.kind != "recurrent"))
     if len(groups) > 1:
         yield change(setup, groups=groups[:1])
+    elif groups[0].kind != "full":
+        yield change(setup, groups=(GroupSetup("full", groups[0].tokens_per_block),))
 
 
 def plans_for(target: Target, tier: str = "cpu") -> st.SearchStrategy[Plan]:

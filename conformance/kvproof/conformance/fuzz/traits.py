@@ -17,6 +17,7 @@ from kvproof.conformance.engines.base import (
     Abort,
     Add,
     Drain,
+    GroupSetup,
     History,
     Move,
     ResetCache,
@@ -28,7 +29,7 @@ from kvproof.conformance.fuzz.strategies import DISTURBANCES, Plan, plans_for, s
 
 Trait = str
 """An option of the setup or of a request that is not at its default, a group kind, a draft group,
-or a name below."""
+blocks of unequal sizes, or a name below."""
 
 _SIZES = {"groups", "num_gpu_blocks", "num_slots", "max_batch_tokens", "max_running"}
 """Fields of a setup that no plan can do without."""
@@ -71,6 +72,8 @@ def traits_of(history: History) -> list[Trait]:
     options = [name for name, plain in _DEFAULTS.items() if getattr(setup, name) != plain]
     kinds = {group.kind for group in setup.groups} - {"full"}
     kinds |= {"draft" for group in setup.groups if group.draft}
+    if len({group.tokens_per_block for group in setup.groups}) > 1:
+        kinds.add("unequal blocks")
     return [*options, *sorted(kinds), *sorted(_of_moves(history.moves))]
 
 
@@ -115,7 +118,11 @@ def without(plan: Plan, traits: Set[Trait], supports: Callable[[Setup], str | No
         for group in plan.setup.groups
         if group.kind not in traits
     )
-    setup = msgspec.structs.replace(plan.setup, **options, groups=groups or plan.setup.groups)
+    least = min(group.tokens_per_block for group in plan.setup.groups)
+    if "unequal blocks" in traits:
+        groups = tuple(msgspec.structs.replace(group, tokens_per_block=least) for group in groups)
+    groups = groups or (GroupSetup("full", least),)
+    setup = msgspec.structs.replace(plan.setup, **options, groups=groups)
     if setup != plan.setup:
         plan = msgspec.structs.replace(plan, setup=supported(setup, supports))
     off = frozenset[str]().union(*(_SWITCHED_OFF.get(trait, ()) for trait in traits))
