@@ -8,6 +8,7 @@ slot of a forward). Nothing is searched for, and nothing is judged here.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
+from itertools import chain
 from typing import Any
 
 from kvproof.conformance.monitor import forward
@@ -76,15 +77,13 @@ class Mapping(JobReaders):
 
     def moves(self, event: ev.Event) -> Iterator[Move]:
         """The moves that ``event`` is; none for events that only inform."""
-        reader = self._readers.get(type(event))
+        kind = type(event)
+        reader = self._readers.get(kind)
         own = reader(event) if reader else iter(())
-        return self._judged(event, own) if self.economy.listens_to(type(event)) else own
-
-    def _judged(self, event: ev.Event, own: Iterator[Move]) -> Iterator[Move]:
-        """An event's own moves, between what economy says before and after them."""
-        yield from self.economy.before(event)
-        yield from own
-        yield from self.economy.after(event)
+        if not self.economy.listens_to(kind):
+            return own
+        # An event's own moves, between what economy says before and after them.
+        return chain(self.economy.before(event), own, self.economy.after(event))
 
     # --- engine ---
 
@@ -207,10 +206,10 @@ class Mapping(JobReaders):
         """
         marks = self.world.marks[r]
         if group.kind != "recurrent":
-            settled = self.world.reference.settled
+            settled, worker = self.world.reference.settled, Worker(w)
             last = min(len(marks) - 1, (index + 1) * group.tokens_per_block)
             for reached in range(tokens, last + 1):
-                if (lease, Worker(w), marks[reached]) in settled:
+                if (lease, worker, marks[reached]) in settled:
                     return marks[reached]
         return marks[tokens]
 

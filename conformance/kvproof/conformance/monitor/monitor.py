@@ -6,7 +6,7 @@ sound as before, so the finding is noted and the run goes on.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Callable
 from collections.abc import Mapping as MappingType
 
 from kvproof.conformance.monitor.about import Elements
@@ -42,19 +42,22 @@ class Monitor:
         self.events = 0
         self.finding: Finding | None = None
         self.missed: list[Finding] = []
-        self._calls: Counter[str] = Counter()
+        self._actions: dict[str, Callable[..., None]] = {
+            name: getattr(self.world.reference, name) for name in contract().actions
+        }
+        self._calls: dict[str, int] = dict.fromkeys(self._actions, 0)
 
     def feed(self, event: AnyEvent) -> Finding | None:
         """Judge one event; the unsafe finding that it is, if it is one."""
         if self.finding is not None:
             return self.finding
-        reference = self.world.reference
+        actions, calls = self._actions, self._calls
         try:
             self.circumstances.see(event)
             for action, params in self.mapping.moves(event):
-                self._calls[action] += 1
+                calls[action] += 1
                 try:
-                    getattr(reference, action)(*params)
+                    actions[action](*params)
                 except Broken as broken:
                     if not _is_missed(broken):
                         raise

@@ -39,13 +39,17 @@ class Names:
 
     def number(self, sort: str, name: Hashable, shown: str = "") -> int:
         """The element called ``name``, made on first use; ``shown`` is how to print it."""
-        table = self._numbers.setdefault(sort, {})
+        table = self.table(sort)
         found = table.get(name)
         if found is None:
             found = table[name] = len(table)
             self._names.setdefault(sort, []).append(shown or str(name))
             self._originals.setdefault(sort, []).append(name)
         return found
+
+    def table(self, sort: str) -> dict[Hashable, int]:
+        """The elements of a sort by name, for looking at: most names that come have come before."""
+        return self._numbers.setdefault(sort, {})
 
     def original(self, sort: str, number: int) -> Hashable:
         """The name that element ``number`` was made under."""
@@ -83,8 +87,15 @@ class World:
         self.preempted_in: dict[Request, int] = {}
         self.failed_in: dict[Job, int] = {}
         self.dead_jobs: set[Job] = set()
+        self._requests = self.names.table("Request")
+        self._blocks = self.names.table("Block")
+        self._leases = self.names.table("Lease")
+        self._keys = self.names.table("Key")
+        self._slots = self.names.table("Slot")
+        self._places = self.names.table("Place")
         self._said: dict[Content, str] = {}
         self._positions: dict[Position, tuple[int, int]] = {}
+        self._position_at: dict[tuple[int, int], Position] = {}
         self._read_at: dict[tuple[Request, Block, Position], Lease] = {}
         for rank in range(header.num_workers):
             self.names.number("Worker", rank, f"rank {rank}")
@@ -93,15 +104,18 @@ class World:
 
     def request(self, req: str) -> Request:
         """An incarnation."""
-        return Request(self.names.number("Request", req))
+        found = self._requests.get(req)
+        return Request(self.names.number("Request", req) if found is None else found)
 
     def position(self, group: int, index: int) -> Position:
         """A place in a block table."""
-        position = Position(
-            self.names.number("Position", (group, index), f"group {group} @{index}")
-        )
-        self._positions[position] = (group, index)
-        return position
+        at = group, index
+        found = self._position_at.get(at)
+        if found is None:
+            found = Position(self.names.number("Position", at, f"group {group} @{index}"))
+            self._position_at[at] = found
+            self._positions[found] = at
+        return found
 
     def group_of(self, position: Position) -> int | None:
         """The group of a position; None when it is no place in any table."""
@@ -109,11 +123,17 @@ class World:
 
     def block(self, block: int) -> Block:
         """A GPU block."""
-        return Block(self.names.number("Block", block, f"block {block}"))
+        found = self._blocks.get(block)
+        return Block(
+            self.names.number("Block", block, f"block {block}") if found is None else found
+        )
 
     def lease(self, number: int) -> Lease:
         """A hand-out that was announced before."""
-        return Lease(self.names.number("Lease", number, f"lease {number}"))
+        found = self._leases.get(number)
+        return Lease(
+            self.names.number("Lease", number, f"lease {number}") if found is None else found
+        )
 
     def new_lease(self, number: int, block: int, group: int, index: int) -> Lease:
         """A fresh hand-out."""
@@ -169,7 +189,8 @@ class World:
 
     def key(self, key: str) -> Key:
         """An offload key."""
-        return Key(self.names.number("Key", key, self._short(key)))
+        found = self._keys.get(key)
+        return Key(self.names.number("Key", key, self._short(key)) if found is None else found)
 
     @staticmethod
     def _short(key: str) -> str:
@@ -202,22 +223,27 @@ class World:
 
     def slot(self, slot: int) -> Slot:
         """A slot of the tier, whether it exists or not."""
+        found = self._slots.get(slot)
+        if found is not None:
+            return Slot(found)
         s = Slot(self.names.number("Slot", slot, f"slot {slot}"))
         self.reference.slot_exists[s] = 0 <= slot < self.header.num_slots
         return s
 
     def place(self, x: Residency, offset: int) -> Place:
         """One offset of a residency, with the position and content that its key gives it."""
+        found = self._places.get((x, offset))
+        if found is not None:
+            return Place(found)
         reference = self.reference
         y = Place(
             self.names.number("Place", (x, offset), f"{self.names.show('Residency', x)} +{offset}")
         )
-        if y not in reference.place_residency:
-            reference.place_residency[y] = x
-            key = str(self.names.original("Key", reference.residency_key[x]))
-            position, content = self._named_by(key, offset)
-            reference.place_position[y] = position
-            reference.place_content[y] = content
+        reference.place_residency[y] = x
+        key = str(self.names.original("Key", reference.residency_key[x]))
+        position, content = self._named_by(key, offset)
+        reference.place_position[y] = position
+        reference.place_content[y] = content
         return y
 
     def named_and_own(self, r: Request, key: str) -> tuple[Content, Content]:
