@@ -39,6 +39,8 @@ class Economy:
             ev.Finish: self._offers.finish,
             ev.Answer: self._offers.answer,
             ev.PrepareStore: self._prepare_store,
+            ev.Promote: self._promote,
+            ev.Promoted: self._promoted,
             ev.PrepareLoad: self._use,
             ev.Touch: self._use,
             ev.CompleteStore: self._complete_store,
@@ -94,6 +96,14 @@ class Economy:
         self._recency.leave(event.evicted)
         if not event.refused:
             self._recency.use(event.req, event.keys)
+
+    def _promote(self, event: ev.Promote) -> None:
+        if event.evicted:
+            self._lives.room += 1
+            self._lives.disturb()
+
+    def _promoted(self, event: ev.Promoted) -> None:
+        self._lives.room += 1
 
     def _use(self, event: ev.PrepareLoad | ev.Touch) -> None:
         self._recency.use(event.req, event.keys)
