@@ -113,8 +113,13 @@ class PlainTier:
                 self.order.remove(key)
         self.offers.update(keys)
         self.pending.update(wanted)
-        if used := [key for key in keys if key in wanted or key in self.here()]:
+        used = [key for key in keys if key in wanted or key in self.here()]
+        if used and self.chained:
             self.use(used, user)
+        elif used:
+            self.refresh(user)
+            for key in reversed(used):
+                self.move(key, user)
         return wanted, leaving
 
     def let_go(self, key: Key) -> None:

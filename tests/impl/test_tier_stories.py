@@ -46,7 +46,7 @@ def test_slots_are_handed_out_in_a_row_and_used_again_when_their_keys_have_left(
     tier.complete_store(room.keys)
     room = tier.prepare_store(keys("bd"), "s")
     assert room is not None
-    assert (room.keys, room.place, room.evicted) == (keys("d"), [0], keys("a"))
+    assert (room.keys, room.place, room.evicted) == (keys("d"), [2], keys("c"))
 
 
 def test_a_prompt_larger_than_the_tier_keeps_its_head() -> None:
@@ -57,10 +57,13 @@ def test_a_prompt_larger_than_the_tier_keeps_its_head() -> None:
     assert names(tier.resident()) == "abc"
 
 
-def test_without_chained_groups_what_was_stored_first_leaves_first() -> None:
+def test_where_nothing_is_said_of_groups_what_was_offered_first_leaves_first() -> None:
     tier = CpuTier(3)
-    assert store(tier, "abc", "r") == ""
-    assert store(tier, "d", "r") == "a"
+    assert store(tier, "ab", "r") == ""
+    assert store(tier, "c", "r") == ""
+    # Of one offer the tail.
+    assert store(tier, "d", "r") == "b"
+    assert store(tier, "e", "r") == "a"
 
 
 def test_of_an_older_request_the_tail_leaves_first() -> None:
@@ -102,7 +105,7 @@ def test_a_head_that_two_requests_share_leaves_after_both_tails() -> None:
 
 def test_pinned_and_pending_keys_stay_and_come_back_as_the_oldest() -> None:
     tier = CpuTier(3)
-    store(tier, "abc", "r")
+    store(tier, "cba", "r")
     tier.prepare_load(keys("a"))
     tier.prepare_load(keys("a"))
     assert store(tier, "d", "s") == "b"
@@ -207,9 +210,9 @@ def test_arc_gives_the_recent_part_more_room_when_what_left_it_comes_back() -> N
     assert store(tier, "n", "t") == "o"
     assert arc.target == 1
     # One recent chunk is no more than its share, so of the frequent ones the oldest leaves.
-    assert store(tier, "q", "u") == "a"
+    assert store(tier, "q", "u") == "b"
     assert store(tier, "o", "v") == "p"
-    assert names(tier.resident()) == "bnoq"
+    assert names(tier.resident()) == "anoq"
 
 
 def test_a_policy_is_found_by_name_or_by_its_module() -> None:

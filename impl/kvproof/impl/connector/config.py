@@ -42,7 +42,7 @@ KNOWN_KEYS = frozenset(
 )
 """Keys of ``kv_connector_extra_config`` that this connector, or a known tier under it, reads."""
 
-_KNOWN_MODULES = (None, "kvproof.impl.connector.spec")
+_KNOWN_MODULES = (None, "kvproof.impl.connector.own_tier", "kvproof.impl.connector.spec")
 """Values of ``spec_module_path`` whose tiers read no other keys."""
 
 _TYPES: tuple[tuple[str, tuple[type, ...], str], ...] = (

@@ -72,5 +72,7 @@ class EventStream:
             if self._enabled:
                 place = (event.medium, event.locality, event.ownership)
                 known = self._announced.setdefault(place, set())
+                if event.removed and known.isdisjoint(event.keys):
+                    continue  # a tier that tells of a reset itself: ``reset`` has told already
                 (known.difference_update if event.removed else known.update)(event.keys)
             yield event

@@ -33,10 +33,10 @@ from kvproof.impl.connector.config import geometry_of, layouts_of, options_of
 from kvproof.impl.connector.described import Described
 from kvproof.impl.connector.events import EventStream
 from kvproof.impl.connector.messages import StepMetadata, WorkerReport
+from kvproof.impl.connector.own_manager import tier_of
 from kvproof.impl.connector.sources import hit_sources
 from kvproof.impl.connector.statistics import Statistics
 from kvproof.impl.connector.tables import CoreTables
-from kvproof.impl.connector.tier import ManagerTier
 from kvproof.impl.scheduler.cold import ColdScheduler
 from kvproof.impl.scheduler.geometry import Geometry
 from kvproof.impl.scheduler.jobs import Job
@@ -59,9 +59,10 @@ class SchedulerRole:
         self.manager = spec.get_manager()
         self.tables = CoreTables()
         self.core: OffloadScheduler | ColdScheduler
+        sizes = geometry_of(spec, kv_cache_config)
         self.core = self._warm = OffloadScheduler(
-            geometry_of(spec, kv_cache_config),
-            ManagerTier(self.manager),
+            sizes,
+            tier_of(self.manager, sizes),
             self.tables,
             options_of(spec, vllm_config),
         )

@@ -12,6 +12,7 @@ The stock connector can use it as well.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -98,9 +99,15 @@ class HostOffloadingSpec(CPUOffloadingSpec):
                 [Part(ref.tensor_idx, ref.page_size_bytes) for ref in group]
                 for group in kv_caches.group_data_refs
             ]
-            memory = HostMemory(regions, parts, self.num_chunks, self.blocks_per_chunk)
+            memory = HostMemory(
+                regions, parts, self.num_chunks, self.blocks_per_chunk, self.slots(regions)
+            )
             self._worker = self.worker_class(memory, self.blocks_per_chunk)
         return self._worker
+
+    def slots(self, regions: Sequence[Bytes]) -> Sequence[Bytes] | None:
+        """Memory for the tier, see ``HostMemory.chunks``; None: memory of this process."""
+        return None
 
 
 def _bytes(cache: CanonicalKVCacheTensor) -> Bytes:

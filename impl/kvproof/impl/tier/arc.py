@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Hashable, Sequence
 
 from kvproof.impl.scheduler.views import Key
-from kvproof.impl.tier.lru import chained
+from kvproof.impl.tier.lru import use
 from kvproof.impl.tier.order import Order
 from kvproof.impl.tier.policy import Policy
 
@@ -55,7 +55,7 @@ class Arc(Policy):
             (frequent if often else recent).append(slot)
         for part, mine in ((self._recent, recent), (self._frequent, frequent)):
             if mine:
-                part.use(mine, user, chained(self, mine))
+                use(part, mine, user, self)
         self._trim()
 
     def touch(self, slots: Sequence[int], user: Hashable) -> None:

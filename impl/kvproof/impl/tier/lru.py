@@ -23,7 +23,7 @@ class Lru(Policy):
 
     def use(self, slots: Sequence[int], user: Hashable) -> None:
         """See ``Policy``."""
-        self._order.use(slots, user, chained(self, slots))
+        use(self._order, slots, user, self)
 
     def touch(self, slots: Sequence[int], user: Hashable) -> None:
         """See ``Policy``."""
@@ -54,9 +54,10 @@ class Lru(Policy):
         self._order.clear()
 
 
-def chained(policy: Policy, slots: Sequence[int]) -> Collection[int]:
-    """Those of the slots whose keys belong to chained groups."""
+def use(order: Order, slots: Sequence[int], user: Hashable, policy: Policy) -> None:
+    """An offer is a use; where nothing is said of groups, its head is the last to leave."""
     groups, keys = policy.chained, policy.keys
-    if not groups:
-        return ()
-    return {slot for slot in slots if keys[slot][-4:] in groups}
+    if groups:
+        order.use(slots, user, {slot for slot in slots if keys[slot][-4:] in groups})
+    else:
+        order.touch(slots, user)

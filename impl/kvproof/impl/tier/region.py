@@ -13,6 +13,8 @@ import fcntl
 import mmap
 import os
 import re
+import weakref
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
@@ -66,7 +68,7 @@ class Region:
     ) -> None:
         whole = -(-size // HUGE_PAGE) * HUGE_PAGE
         self.path: Path | None = None
-        self._file: int | None = None
+        self._end: Callable[[], object] = lambda: None
         if workers == 1:
             self._map = _anonymous(whole)
             first = 0
@@ -74,32 +76,27 @@ class Region:
             first = rank * whole
             remove_left_over(folder)
             self.path = folder / f"{PREFIX}{re.sub(r'[^A-Za-z0-9_.-]', '_', engine_id)}"
-            self._file = _open(self.path, workers * whole)
+            file = _open(self.path, workers * whole)
             try:
-                _reserve(self._file, self.path, first, whole)
-                self._map = mmap.mmap(self._file, workers * whole)
+                _reserve(file, self.path, first, whole)
+                self._map = mmap.mmap(file, workers * whole)
             except BaseException:
-                self._give_back()
+                _give_back(file, self.path)
                 raise
+            # However this process ends, unless it is killed.
+            self._end = weakref.finalize(self, _give_back, file, self.path)
         with contextlib.suppress(OSError, ValueError):  # a wish, not a need
             self._map.madvise(mmap.MADV_HUGEPAGE, first, whole)
         self.part: npt.NDArray[np.int8] = np.frombuffer(self._map, np.int8, size, first)
 
     def close(self) -> None:
-        """Give the memory back; the last worker removes the file. ``part`` and its views must not
-        be used afterwards."""
+        """Give the memory back; the last worker removes the file. Then ``part`` is no more."""
+        if not hasattr(self, "part"):
+            return
         del self.part
         with contextlib.suppress(BufferError):  # somebody has a view: it goes with the last one
             self._map.close()
-        self._give_back()
-
-    def _give_back(self) -> None:
-        if self._file is not None and self.path is not None:
-            # Alone: nobody else uses it any more.
-            if _lock(self._file, fcntl.LOCK_EX) and _is_at(self._file, self.path):
-                self.path.unlink()
-            os.close(self._file)
-            self._file = None
+        self._end()
 
     def __enter__(self) -> Region:
         return self
@@ -127,6 +124,14 @@ def remove_left_over(folder: Path = SHARED) -> list[Path]:
             finally:
                 os.close(file)
     return removed
+
+
+def _give_back(file: int, path: Path) -> None:
+    """Stop using a file, and remove it if nobody else uses it."""
+    with contextlib.suppress(OSError):
+        if _lock(file, fcntl.LOCK_EX) and _is_at(file, path):
+            path.unlink()
+    os.close(file)
 
 
 def _anonymous(size: int) -> mmap.mmap:

@@ -99,6 +99,11 @@ class CpuTier:
         return [key for key in self._slots if key not in self._pending]
 
     @property
+    def has_threshold(self) -> bool:
+        """Whether keys may be declined."""
+        return self._threshold is not None
+
+    @property
     def used(self) -> int:
         """Slots that hold a key, or are about to."""
         return len(self._slots)

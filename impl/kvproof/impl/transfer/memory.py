@@ -53,12 +53,13 @@ class Tier:
         parts: Sequence[Sequence[Part]],
         slots: int,
         blocks_per_chunk: int,
+        chunks: Sequence[Bytes] | None = None,
     ) -> None:
-        """Allocate the slots; their memory is taken from the system as it is first written.
+        """Where ``chunks`` is not given, the system gives their memory as it is first written.
 
         Raises:
-            ValueError: regions differ in their blocks, or a part does not fit into its region or
-                overlaps another.
+            ValueError: regions differ in their blocks, a part does not fit into its region or
+                overlaps another, or ``chunks`` have other shapes.
         """
         blocks = {region.blocks for region in regions}
         if len(blocks) != 1:
@@ -69,7 +70,12 @@ class Tier:
                     f"{part.size} bytes do not fit into a page of {regions[part.region].page}"
                 )
         self.parts = tuple(tuple(group) for group in parts)
-        self.chunks = tuple(_zeros((slots, blocks_per_chunk, region.page)) for region in regions)
+        shapes = [(slots, blocks_per_chunk, region.page) for region in regions]
+        if chunks is None:
+            chunks = [_zeros(shape) for shape in shapes]
+        elif [chunk.shape for chunk in chunks] != shapes:
+            raise ValueError(f"chunks of {[chunk.shape for chunk in chunks]}, not of {shapes}")
+        self.chunks = tuple(chunks)
         groups = [[self._tensor(part, regions[part.region]) for part in group] for group in parts]
         self.layout = Layout(groups, blocks.pop(), slots, blocks_per_chunk)
 
@@ -100,8 +106,9 @@ class HostMemory(Tier):
         parts: Sequence[Sequence[Part]],
         slots: int,
         blocks_per_chunk: int,
+        chunks: Sequence[Bytes] | None = None,
     ) -> None:
-        """Allocate the slots.
+        """See ``Tier``.
 
         Raises:
             ValueError: like ``Tier``, or a region is not two-dimensional or its bytes are strewn.
@@ -113,7 +120,7 @@ class HostMemory(Tier):
                 raise ValueError("the bytes of a region's pages do not follow each other")
         self.regions = tuple(regions)
         places = [Region(r.ctypes.data, len(r), r.shape[1], r.strides[0]) for r in regions]
-        super().__init__(places, parts, slots, blocks_per_chunk)
+        super().__init__(places, parts, slots, blocks_per_chunk, chunks)
 
     def store(self, moved: Iterable[Pieces]) -> int:
         """Copy from the KV caches to the tier, here and now; the number of bytes.
