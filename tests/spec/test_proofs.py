@@ -13,15 +13,15 @@ def test_every_obligation_on_the_spec_is_proved() -> None:
     results = prove_all(jobs=1, timeout_ms=60_000)
     assert [r for r in results if r.status != "proved"] == []
     assert Counter(r.kind for r in results) == {
-        "initial": 55,
-        "defined": 138,
-        "faithful": 70,
-        "conclude": 10,
-        "step": 329,
+        "initial": 79,
+        "defined": 221,
+        "faithful": 148,
+        "conclude": 19,
+        "step": 480,
         "progress": 22,
         "effect": 138,
-        "superpose": 73,
-        "refine": 21,
+        "superpose": 77,
+        "refine": 62,
         "function": 142,
     }
 

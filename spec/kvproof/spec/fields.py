@@ -87,9 +87,9 @@ class Relation1(_Relation, Generic[A]):
     def __getitem__(self, a: Expr[A]) -> Bool:
         return Expr(self._read((a,)))
 
-    def add(self, a: Expr[A] | Wild) -> None:
+    def add(self, a: Expr[A] | Wild, when: Bool | None = None) -> None:
         """Put a row in."""
-        self._insert((a,), None)
+        self._insert((a,), when)
 
     def discard(self, a: Expr[A] | Wild, when: Bool | None = None) -> None:
         """Take matching rows out."""

@@ -29,12 +29,25 @@ from kvproof.model.relation import ANY, EACH, Relation
 '''
 
 
-def reference_path() -> Path:
-    """Where the committed reference lies: found by name, for spec/ imports nothing of model/."""
+ON_TOP = '''\
+"""The mechanism, executable. Generated from the spec by ``kvproof generate``: do not edit.
+
+It is the contract with more fields, conditions and moves: how the production scheduler keeps it.
+Here stands what differs. Attributes of its own must be set before the thing is first used, too.
+"""
+
+from __future__ import annotations
+
+from kvproof.model.broken import Broken
+'''
+
+
+def reference_path(name: str = "contract.py") -> Path:
+    """Where the committed text lies: found by name, for spec/ imports nothing of model/."""
     found = find_spec("kvproof.model")
     if found is None or not found.submodule_search_locations:
         raise FileNotFoundError("kvproof.model is not installed")
-    return Path(found.submodule_search_locations[0]) / "contract.py"
+    return Path(found.submodule_search_locations[0]) / name
 
 
 def render(machine: ir.Machine | None = None) -> str:
@@ -48,6 +61,29 @@ def render(machine: ir.Machine | None = None) -> str:
     parts += [_field(f) for f in m.fields.values()]
     parts += [_action(m, a) for a in m.actions.values()]
     return "".join(parts)
+
+
+def render_on_top(base: ir.Machine, top: ir.Machine) -> str:
+    """The text of a machine that is laid on top of another, whose text is the contract's."""
+    fields = [f for f in top.fields.values() if f.name not in base.fields]
+    actions = [
+        a for a in top.actions.values() if a.name not in base.actions or a.body != _body(base, a)
+    ]
+    used = {s for f in fields for s in (*f.args, f.value)}
+    used |= {v.sort for a in actions for v in a.params} | {base.name, "Worker"}
+    imported = "".join(f"    {name},\n" for name in sorted(used - {"Int", "Bool"}))
+    parts = [ON_TOP, f"from kvproof.model.contract import (\n{imported})\n"]
+    parts.append("from kvproof.model.relation import ANY, EACH, Relation\n")
+    parts.append(f'\n\nclass {top.name}({base.name}):\n    """More state and moves."""\n\n')
+    parts.append("    def __init__(self, workers: list[Worker]) -> None:\n")
+    parts.append("        super().__init__(workers)\n")
+    parts += [_field(f) for f in fields]
+    parts += [_action(top, a) for a in actions]
+    return "".join(parts)
+
+
+def _body(machine: ir.Machine, action: ir.Action) -> tuple[ir.Statement, ...]:
+    return machine.actions[action.name].body
 
 
 def text(machine: ir.Machine, part: ir.Node | ir.Statement) -> str:

@@ -146,7 +146,7 @@ def _faithful(expected: ir.Action, actual: ir.Action) -> Obligation:
 def _statements(spec: ir.Machine, expected: ir.Action, actual: ir.Action) -> Iterator[Obligation]:
     """Definedness of each statement, and conclusions; listed by what the spec says."""
     for i, statement in enumerate(expected.body):
-        where = _find(actual, statement, expected.body[:i].count(statement))
+        where = find(actual, statement, expected.body[:i].count(statement))
         id = _served(spec, statement)
         if _partial(spec, statement):
             yield Obligation(
@@ -166,7 +166,8 @@ def _statements(spec: ir.Machine, expected: ir.Action, actual: ir.Action) -> Ite
             )
 
 
-def _find(action: ir.Action, statement: ir.Statement, skip: int) -> int | None:
+def find(action: ir.Action, statement: ir.Statement, skip: int) -> int | None:
+    """Where an action says ``statement``, after having said it ``skip`` times."""
     places = [i for i, s in enumerate(action.body) if s == statement]
     return places[skip] if skip < len(places) else None
 

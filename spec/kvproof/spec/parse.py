@@ -13,6 +13,7 @@ from pathlib import Path
 from kvproof.spec import ir
 from kvproof.spec.contract import contract
 from kvproof.spec.generate import reference_path
+from kvproof.spec.mechanism import mechanism
 from kvproof.spec.parse_fields import ParseError, initial_fields
 
 OPERATORS: dict[type[ast.cmpop], str] = {ast.Eq: "==", ast.Lt: "<", ast.LtE: "<="}
@@ -26,6 +27,25 @@ def reference_machine(path: Path | None = None) -> ir.Machine:
     """
     path = path or reference_path()
     return parse(path.read_text(encoding="utf-8"), contract(), str(path))
+
+
+def mechanism_machine(path: Path | None = None) -> ir.Machine:
+    """The machine that the committed mechanism is, on top of the committed reference.
+
+    Raises:
+        ParseError: one of the two texts cannot be read back.
+    """
+    path = path or reference_path("mechanism.py")
+    declared = mechanism()
+    own = parse(path.read_text(encoding="utf-8"), declared, str(path))
+    below = reference_machine()
+    return ir.Machine(
+        declared.name,
+        declared.sorts,
+        {**below.fields, **own.fields},
+        {**below.actions, **own.actions},
+        declared.invariants,
+    )
 
 
 def parse(text: str, declared: ir.Machine, name: str = "<reference>") -> ir.Machine:
@@ -283,4 +303,4 @@ def _widen(statement: ir.Statement) -> ir.Statement:
     return ir.Insert(statement.field, args, statement.when)
 
 
-__all__ = ["ParseError", "parse", "reference_machine"]
+__all__ = ["ParseError", "mechanism_machine", "parse", "reference_machine"]

@@ -26,6 +26,9 @@ def initial_fields(method: ast.FunctionDef, declared: ir.Machine) -> dict[str, i
         match statement:
             case ast.Assign(targets=[ast.Attribute(attr="workers")], value=ast.Name(id="workers")):
                 continue
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr="__init__"))):
+                # The fields of the machine below are read from its own text.
+                continue
             case ast.Assign(targets=[ast.Attribute(attr=name)], value=ast.Constant(value=int(n))):
                 shape = ir.Field(name, "scalar", (), "Int", total=True, init=n)
             case ast.AnnAssign(

@@ -19,13 +19,19 @@ def generate(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Generate the executable reference from the spec: the contract and the functions."""
+    """Generate the executable reference from the spec: contract, mechanism and functions."""
     from kvproof.conformance.cli import console
+    from kvproof.spec.contract import contract
     from kvproof.spec.functions.emit import render_functions
-    from kvproof.spec.generate import render
+    from kvproof.spec.generate import render, render_on_top
+    from kvproof.spec.mechanism import mechanism
 
     folder = _model()
-    wanted = {folder / "contract.py": render(), folder / "functions.py": render_functions()}
+    wanted = {
+        folder / "contract.py": render(),
+        folder / "mechanism.py": render_on_top(contract(), mechanism()),
+        folder / "functions.py": render_functions(),
+    }
     found = {p: p.read_text(encoding="utf-8") if p.exists() else "" for p in wanted}
     stale = [path for path in wanted if found[path] != wanted[path]]
     if not check:

@@ -1,15 +1,13 @@
 """The mechanism: how the production scheduler keeps the contract, by superposition.
 
 The mechanism is the contract plus fields (``state``): each of its actions is an action of the
-contract with further conditions, and updates of those fields alone (``moves``), so that what it
-does, the contract allows. What the contract *obliges* a scheduler to is a goal here, for the ids in
-``REFINED``; the contract's invariants are hypotheses, and the mechanism's own (``invariants``) are
-proved.
-
-So far: the fence and the flush (M3, M5), epochs and dead jobs (M2, M7), the job table, and the
-order of a worker's step, from which S3, S7, P4, P5, S6 and P14 follow. The other obligations (where
-a block lies, what is computed, what is answered, in which order the tier is told) are still taken
-for granted here.
+contract with further conditions, and updates of those fields alone, so that what it does, the
+contract allows. Its moves stand in ``engine`` (in which order the engine calls, and what its
+numbers mean), ``lookups``, ``plans``, ``workers`` and ``ends``; each names the function of the code
+that it is. What the contract *obliges* a scheduler to is a goal here, but for what ``elsewhere``
+lists with a reason; the contract's invariants are hypotheses, and the mechanism's own
+(``invariants``) are proved. No condition asks for what only the contract knows when a table of the
+scheduler has it.
 """
 
 from __future__ import annotations
@@ -17,19 +15,18 @@ from __future__ import annotations
 from functools import cache
 
 from kvproof.spec import ir
+from kvproof.spec.mechanism.elsewhere import ELSEWHERE
+from kvproof.spec.mechanism.ends import Ends
+from kvproof.spec.mechanism.engine import EngineCalls
 from kvproof.spec.mechanism.invariants import MechanismInvariants
-from kvproof.spec.mechanism.moves import MechanismMoves
+from kvproof.spec.mechanism.lookups import Questions
+from kvproof.spec.mechanism.plans import Plans
+from kvproof.spec.mechanism.workers import WorkerOrder
 
-REFINED = frozenset({"S3", "S6", "S7", "P4", "P5", "P14"})
-"""Ids whose obligations are proved to be kept; see ``NOT_OURS`` for what they exclude."""
-
-NOT_OURS = frozenset({"evict", "hit", "release"})
-"""Actions whose obligations are kept by others: whom the tier evicts, and what it calls readable,
-is its manager's promise; that a load failed is the worker's word.
-"""
+__all__ = ["ELSEWHERE", "Mechanism", "mechanism"]
 
 
-class Mechanism(MechanismMoves, MechanismInvariants):
+class Mechanism(EngineCalls, Questions, Plans, WorkerOrder, Ends, MechanismInvariants):
     """The contract with the scheduler's own fields on top."""
 
 
