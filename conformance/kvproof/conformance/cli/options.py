@@ -34,14 +34,15 @@ class TierName(StrEnum):
 
     CPU = "cpu"
     TIERING = "tiering"
+    OURS = "ours"
 
 
 Tier = Annotated[
     TierName,
     typer.Option(
         "--tier",
-        help="The tier that is stored to: the release's `cpu` tier, or its `tiering`, with a second"
-        " tier of files behind that one.",
+        help="The tier that is stored to: the release's `cpu` tier, its `tiering`, with a second"
+        " tier of files behind that one, or kvproof's own (`ours`).",
     ),
 ]
 

@@ -41,8 +41,8 @@ class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     block has 4096 bytes.
     ``load_failure``: what becomes of a request whose load failed, "recompute" or "fail".
     ``second_connector``: another connector is asked first, and fills blocks of known prompts.
-    ``tier``: "cpu", or "tiering", where what is stored is copied on to a second, larger tier, and
-    comes back from there when it is looked up.
+    ``tier``: "cpu", the release's own; "ours", kvproof's; or "tiering", where what is stored is
+    copied on to a second, larger tier, and comes back from there when it is looked up.
     """
 
     groups: tuple[GroupSetup, ...]

@@ -19,7 +19,7 @@ from kvproof.conformance.engines.base import (
     Step,
     Unsupported,
 )
-from kvproof.conformance.engines.vllm import second, tiering
+from kvproof.conformance.engines.vllm import own, second, tiering
 from kvproof.conformance.engines.vllm.blocks import BlockTap
 from kvproof.conformance.engines.vllm.clients import Clients
 from kvproof.conformance.engines.vllm.configs import build
@@ -65,6 +65,7 @@ class VllmEngine:
         config = build(release, features, setup)
         self._folder = tiering.Folder()
         self._folder.configure(config.vllm_config.kv_transfer_config, setup)
+        own.configure(config.vllm_config.kv_transfer_config, setup)
         if given is not None:
             given.configure(config.vllm_config.kv_transfer_config)
         self._given = given
@@ -99,7 +100,9 @@ class VllmEngine:
         # A manager that only counts how often keys are asked for leaves the slots to another, and
         # so does one of several tiers.
         slots = getattr(manager, "_backing", getattr(manager, "primary_tier", manager))
-        capacity = getattr(slots, features.tier_capacity)
+        # What is not the release's own has a public name for it, or is believed.
+        said = getattr(slots, "capacity", setup.num_slots)
+        capacity = getattr(slots, features.tier_capacity, said)
         if capacity != setup.num_slots:
             raise Unsupported(f"the tier has {capacity} slots, {setup.num_slots} were asked for")
         self._recorder = Recorder(emit)

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from kvproof.conformance.engines.vllm import tiering
+from kvproof.conformance.engines.vllm import own, tiering
 from kvproof.conformance.engines.vllm.release import Release, module
 
 RETENTION_VARIABLE = "VLLM_PREFIX_CACHE_RETENTION_INTERVAL"
@@ -54,6 +54,7 @@ class Features(msgspec.Struct, frozen=True):
         max_offload_tokens: clients may cap what is stored of a request.
         draft_groups: the connector knows groups of a drafter.
         tiering: the release has a manager with a second tier of files, whose moves can be followed.
+        own_tier: kvproof's own tier can be loaded beside the release.
         preempts_ahead: a reset that preempts while a step is in flight loses no token; otherwise
             the core drops a token of each preempted request that may never have been sampled, and
             such a request waits for it for ever.
@@ -85,6 +86,7 @@ class Features(msgspec.Struct, frozen=True):
     max_offload_tokens: bool
     draft_groups: bool
     tiering: bool
+    own_tier: bool
     preempts_ahead: bool
     lookup_enum: bool
     tier_capacity: str
@@ -131,6 +133,7 @@ def detect(release: Release) -> Features:
         max_offload_tokens='"max_offload_tokens"' in package,
         draft_groups="is_eagle_group" in package,
         tiering=tiering.exists(),
+        own_tier=own.exists(),
         preempts_ahead="discard_latest_async_tokens = True"
         not in inspect.getsource(release.scheduler_class.reset_prefix_cache),
         lookup_enum=hasattr(offload, "LookupResult"),

@@ -79,7 +79,11 @@ def refusal(setup: Setup, features: Features) -> str | None:
             f"unknown policy for failed loads: {setup.load_failure}",
         ),
         (setup.num_slots < 1, "the tier needs at least one slot"),
-        (setup.tier not in ("cpu", "tiering"), f"unknown tier: {setup.tier}"),
+        (setup.tier not in ("cpu", "tiering", "ours"), f"unknown tier: {setup.tier}"),
+        (
+            setup.tier == "ours" and not features.own_tier,
+            "kvproof's own tier cannot be loaded beside this release",
+        ),
         (
             setup.tier == "tiering" and not features.tiering,
             "this release has no second tier that can be followed",

@@ -45,9 +45,8 @@ class Recency:
         self._lives = lives
         # A manager of several tiers pins what it copies between them, which no event tells.
         options = world.header.options
-        self._judged = (options.get("eviction", "lru"), options.get("tier", "cpu")) == (
-            "lru",
-            "cpu",
+        self._judged = (
+            options.get("eviction", "lru") == "lru" and options.get("tier", "cpu") != "tiering"
         )
         self._moment = 0
         self._users: dict[Life, User] = {}

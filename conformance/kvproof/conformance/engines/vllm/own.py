@@ -1,0 +1,24 @@
+"""Our own CPU tier behind whichever scheduler, where the release can have it."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from kvproof.conformance.engines.base import Setup
+
+_PLACE, _SPEC = "kvproof.impl.connector.own_tier", "KvproofOffloadingSpec"
+
+
+def exists() -> bool:
+    """Whether our spec can be loaded beside the release."""
+    try:
+        return hasattr(importlib.import_module(_PLACE), _SPEC)
+    except ImportError:
+        return False
+
+
+def configure(transfer: Any, setup: Setup) -> None:
+    """Name our spec in a run's ``KVTransferConfig``, where the setup has our tier."""
+    if setup.tier == "ours":
+        transfer.kv_connector_extra_config |= {"spec_name": _SPEC, "spec_module_path": _PLACE}
