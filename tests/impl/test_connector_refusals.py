@@ -105,6 +105,16 @@ def test_context_parallelism_is_refused() -> None:
     assert said()["context parallelism"] == [message, message]
 
 
+def test_the_size_flag_finds_the_connector_by_its_name() -> None:
+    assert said()["size flag"] == {
+        "class": "kvproof.impl.connector.connector.OffloadingConnector",
+        "role": "kv_both",
+        "policy": "recompute",
+        "extra": {"blocks_per_chunk": 2, "cpu_bytes_to_use": 0.5 * (1 << 30)},
+        "roles": [None, None],
+    }
+
+
 def test_a_retention_interval_that_is_not_in_chunks_is_refused() -> None:
     message = "prefix_cache_retention_interval (24) must be a multiple of tokens_per_chunk (16)."
     # Workers keep no chunks.
@@ -182,6 +192,27 @@ def look() -> dict[str, Any]:
     parallel = configured(HOST)
     parallel.vllm_config.parallel_config.decode_context_parallel_size = 2
     found["context parallelism"] = roles(parallel)
+
+    plain = configured(HOST)
+    flagged = plain.vllm_config
+    transfer = release.config.KVTransferConfig(
+        kv_connector_module_path="kvproof.impl.connector",
+        kv_load_failure_policy="recompute",
+        kv_connector_extra_config={"blocks_per_chunk": 2},
+    )
+    flagged.kv_transfer_config = transfer
+    flagged.cache_config.kv_offloading_size = 0.5
+    flagged._post_init_kv_transfer_config()
+    kind = release.connector_factory.get_connector_class(transfer)
+    found["size flag"] = {
+        "class": f"{kind.__module__}.{kind.__qualname__}",
+        "role": transfer.kv_role,
+        "policy": transfer.kv_load_failure_policy,
+        "extra": dict(transfer.kv_connector_extra_config),
+        "roles": [
+            line(kind, flagged, role, plain.kv_cache_config) for role in release.connector_role
+        ],
+    }
 
     retained = configured(HOST, GroupSetup("full", 16), GroupSetup("window", 16, 32))
     retained.vllm_config.cache_config.prefix_cache_retention_interval = 24

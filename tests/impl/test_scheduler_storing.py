@@ -143,6 +143,11 @@ def test_a_chunk_whose_window_has_left_its_first_blocks_is_offered_without_them(
     assert _offered(group, blocks, partial=False) == []
 
 
+def test_a_chunk_of_full_attention_has_all_its_blocks() -> None:
+    (group,) = sizes(full(2), blocks_per_chunk=2).groups
+    assert _offered(group, [0, 5, 6, 7]) == [Chunk(group, 1, key(0, 7), [6, 7], 0, 8)]
+
+
 def test_a_state_is_the_last_block_of_its_chunk() -> None:
     (group,) = sizes(recurrent(2), blocks_per_chunk=2).groups
     assert _offered(group, [0, 3, 4, 0], partial=False) == [Chunk(group, 0, key(0, 3), [3], 1, 4)]

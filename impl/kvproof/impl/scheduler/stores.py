@@ -214,12 +214,14 @@ class Stores:
 
         ``exact``: ``tokens`` are all that is computed.
         """
-        request = state.request
-        hashes = request.block_hashes
+        request, retention = state.request, self._retention
+        request_id, hashes = request.request_id, request.block_hashes
+        hashed = len(hashes)
         drafting = ended is None and tokens > request.num_prompt_tokens
+        grains, partial, table = self._grains, self._partial, self.tables.blocks
         found: list[Chunk] = []
         for group, first in zip(self.geometry.groups, state.cursors, strict=True):
-            last = last_chunk(group, tokens, len(hashes), drafting)
+            last = last_chunk(group, tokens, hashed, drafting)
             if last > first and group.kind is Kind.RECURRENT:
                 ends = exact and tokens == last * group.tokens_per_chunk
                 first, last = self._latest_state(first, last, ends, ended is not None)
@@ -227,17 +229,12 @@ class Stores:
                 per = group.blocks_per_chunk
                 blocks: Sequence[int]
                 if ended is None:
-                    blocks = self.tables.blocks(
-                        request.request_id, group.index, first * per, last * per
-                    )
+                    blocks = table(request_id, group.index, first * per, last * per)
                 else:
                     blocks = ended[group.place][first * per : last * per]
-                chunks = chunks_on_offer(
-                    group, hashes, blocks, first, self._grains[group.place], self._partial
-                )
-                if self._retention is not None:
-                    keeps = self._retention.keeps
-                    chunks = [c for c in chunks if keeps(request, group, c.number)]
+                chunks = chunks_on_offer(group, hashes, blocks, first, grains[group.place], partial)
+                if retention is not None:
+                    chunks = [c for c in chunks if retention.keeps(request, group, c.number)]
                 found += chunks
                 first += len(blocks) // per
             reached.append(first)

@@ -133,17 +133,18 @@ def chunks_on_offer(
         blocks: the table's entries from chunk ``first`` on, 0 where there is none.
         first: the first chunk.
         alignment: see ``serves``; what no such boundary reads is not worth a slot. 0: all is.
-        partial: whether a chunk may go without blocks at its start (its window has left them).
+        partial: whether a chunk may go without blocks at its start, when a window has left them.
     """
     per, suffix, size = group.hashes_per_chunk, group.suffix, group.tokens_per_chunk
     count = group.blocks_per_chunk
     found = []
     if count == 1:
-        # As below, without slices of one block: the most frequent setup by far.
+        # As below, without slices of one block or named arguments: the most frequent setup by far.
         for number, block in enumerate(blocks, first):
             if block and not (alignment and not serves(group, number, alignment)):
                 key = hashes[(number + 1) * per - 1] + suffix
-                found.append(Chunk(group, number, key, [block], 0, (number + 1) * size))
+                chunk = (group, number, key, [block], 0, (number + 1) * size)
+                found.append(tuple.__new__(Chunk, chunk))
         return found
     for offset in range(len(blocks) // count):
         number = first + offset
@@ -161,7 +162,7 @@ def chunks_on_offer(
             # Nothing but holes, or one behind a block that is there: not a chunk.
             if not own or 0 in own:
                 continue
-            if not partial:
+            if not partial or group.kind is Kind.FULL:
                 continue
         if alignment and not serves(group, number, alignment):
             continue
