@@ -7,6 +7,7 @@ from typing import Any
 from vllm.distributed.kv_transfer.kv_connector.v1.offloading.scheduler import (
     SchedulerOffloadConfig,
 )
+from vllm.logger import init_logger
 from vllm.v1.kv_cache_interface import (
     ChunkedLocalAttentionSpec,
     FullAttentionSpec,
@@ -19,6 +20,8 @@ from vllm.v1.kv_offload.cpu.spec import CPUOffloadingSpec
 from kvproof.impl.scheduler.geometry import Geometry, Kind, geometry
 from kvproof.impl.scheduler.scheduler import Options
 from kvproof.impl.scheduler.stores import StorePolicy
+
+logger = init_logger(f"vllm.{__name__}")  # vLLM shows what is below its own name
 
 KNOWN_KEYS = frozenset(
     {
@@ -144,6 +147,11 @@ def layouts_of(spec: OffloadingSpec, vllm_config: Any, kv_cache_config: Any) -> 
         stock = SchedulerOffloadConfig.from_spec(spec, vllm_config, kv_cache_config)
     except (ValueError, AssertionError) as error:
         raise UnsupportedSetup(str(error)) from None
+    if stock.supports_partial_tail:
+        logger.warning(
+            "prefix_match_unit is smaller than a block: what lies beyond a prompt's last whole"
+            " block is not offloaded by this connector yet, it is computed"
+        )
     return {group.group_idx: group for group in stock.kv_group_configs}
 
 
