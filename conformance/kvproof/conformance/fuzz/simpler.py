@@ -199,10 +199,11 @@ def setups(setup: Setup) -> Iterator[Setup]:
         "sync_load_bytes",
         "load_failure",
         "second_connector",
-        "tier",
     ):
         if getattr(setup, field) != getattr(_PLAIN_SETUP, field):
             yield change(setup, **{field: getattr(_PLAIN_SETUP, field)})
+    if setup.tier == "tiering":  # any other tier is not a part of it, but somebody else's
+        yield change(setup, tier=_PLAIN_SETUP.tier)
     if any(group.draft for group in setup.groups):
         yield change(setup, groups=tuple(change(group, draft=False) for group in setup.groups))
     if len({group.tokens_per_block for group in setup.groups}) > 1:
