@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 
 import pytest
 
 from kvproof.spec import ir
 from kvproof.spec.contract import contract
-from kvproof.spec.generate import reference_path, render
+from kvproof.spec.generate import reference_path, render, render_on_top
+from kvproof.spec.mechanism import ELSEWHERE, mechanism
 from kvproof.spec.obligations import obligations
-from kvproof.spec.parse import ParseError, parse, reference_machine
+from kvproof.spec.parse import ParseError, mechanism_machine, parse, reference_machine
 from kvproof.spec.prove import prove_one
+from kvproof.spec.refinement import refinement
 
 TEXT = reference_path().read_text(encoding="utf-8")
 
@@ -168,3 +171,49 @@ def test_a_guard_deleted_from_the_text_is_noticed() -> None:
 def test_a_text_that_is_no_reference_is_refused_with_its_line(text: str, message: str) -> None:
     with pytest.raises(ParseError, match=message):
         parse(text, contract(), "here")
+
+
+# --- the mechanism -------------------------------------------------------------------------------
+
+ON_TOP = reference_path("mechanism.py").read_text(encoding="utf-8")
+
+
+def test_the_committed_mechanism_is_fresh_and_reads_back() -> None:
+    assert render_on_top(contract(), mechanism()) == ON_TOP
+    read = mechanism_machine()
+    assert read.fields == mechanism().fields
+    for name, action in mechanism().actions.items():
+        assert (read.actions[name].params, read.actions[name].body) == (action.params, action.body)
+    assert set(read.actions) == set(mechanism().actions)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "failing"),
+    [
+        # A table is not written.
+        ("        self.fence.add(p_lease_block, p_job)\n", "", "faithful/plan_store"),
+        # A condition is gone, and with it what it was for.
+        (
+            "        if not (j in self.all_reported):\n"
+            '            raise Broken("assume", "", "end_job", 0, (j,))\n',
+            "",
+            "step/end_job/what_is_read_is_fenced",
+        ),
+        # The contract's own field is written.
+        ("        self.listed.discard(j)\n", "        self.ready.clear()\n", "superpose/end_job"),
+        ("        self.losses = 0\n", "        self.losses = 1\n", "faithful/fields"),
+    ],
+)
+def test_a_slip_in_the_text_of_the_mechanism_is_noticed(
+    tmp_path: Path, before: str, after: str, failing: str
+) -> None:
+    assert before in ON_TOP
+    text = tmp_path / "mechanism.py"
+    text.write_text(ON_TOP.replace(before, after), encoding="utf-8")
+    subject = mechanism_machine(text)
+    (found,) = [
+        o
+        for o in refinement(contract(), mechanism(), ELSEWHERE, subject)
+        if o.name == f"mechanism/{failing}"
+    ]
+    assert prove_one(found, 10_000).status == "failed"
