@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kvproof.conformance.cli.bench_scheduler import scheduler
+from kvproof.conformance.cli.bench_transfer import transfer
 from kvproof.conformance.cli.options import Json
 from kvproof.conformance.errors import UsageError
 from kvproof.conformance.releases.folders import installed, locate
@@ -22,9 +23,10 @@ if TYPE_CHECKING:
     from kvproof.conformance.fuzz.campaign import CampaignResult
 
 app = typer.Typer(
-    help="Measure the fuzzer, the monitor, the proofs and the schedulers.", no_args_is_help=True
+    help="Measure fuzzer, monitor, proofs, schedulers and transfers.", no_args_is_help=True
 )
 app.command("scheduler")(scheduler)
+app.command("transfer")(transfer)
 
 Releases = Annotated[
     str | None,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -18,14 +19,11 @@ from kvproof.impl.transfer.plan import CopyPlan, Grid
 
 Bytes = npt.NDArray[np.int8]
 
-LARGE = 64 << 10
-"""Bytes from which on a run is worth a call of its own."""
+LARGE = 32 << 10
+"""Bytes from which on a stretch is worth a call of its own."""
 
 BUFFER = 4 << 20
 """Bytes of the buffer for pages that are in order on neither side."""
-
-WORTH_SEGMENTS = 8
-"""Pages of a segment from which on segments are copied one by one."""
 
 
 def copy(plan: CopyPlan) -> None:
@@ -46,7 +44,7 @@ def _copy_runs(grid: Grid) -> None:
             ctypes.memmove(target + to_offset, source + from_offset, size)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Side:
     """Pages of ``size`` bytes at ``offset + step * places`` from a tensor's address."""
 
@@ -55,11 +53,19 @@ class _Side:
     step: int
     places: Ids
 
-    @property
-    def breaks(self) -> Ids:
-        """Where a page does not follow the one before it."""
+    @cached_property
+    def segments(self) -> list[tuple[int, int]]:
+        """Stretches in which each page follows the one before it, as (first, end)."""
         apart = np.diff(self.places) * self.step != self.size
-        return np.flatnonzero(apart) + 1
+        ends = [*(np.flatnonzero(apart) + 1).tolist(), len(self.places)]
+        return list(zip([0, *ends[:-1]], ends, strict=True))
+
+    @property
+    def in_order(self) -> bool:
+        """Are the stretches long enough to be copied one by one?"""
+        return len(self.segments) * LARGE <= len(self.places) * self.size or (
+            len(self.segments) == 1
+        )
 
     def rows(self, address: int) -> Bytes:
         """All pages that there are from the first place to the last, as rows; they may overlap."""
@@ -81,34 +87,28 @@ def _side(offsets: Ids, size: int) -> _Side:
 
 def _copy_pages(grid: Grid) -> None:
     size = int(np.gcd.reduce(grid.sizes))
-    source_offsets, target_offsets = _pages(grid, size)
-    source, target = _side(source_offsets, size), _side(target_offsets, size)
-    pages = len(source.places)
-    if source.step == size and len(target.breaks) * WORTH_SEGMENTS <= pages:
-        _gather(grid, source, target)
-    elif len(source.breaks) * WORTH_SEGMENTS <= pages:
-        _scatter(grid, source, target)
-    else:
-        _through_buffer(grid, source, target)
+    sources, targets = _pages(grid, size)
+    for key in (None, targets, sources):
+        if key is not None:
+            order = np.argsort(key)
+            sources, targets = sources[order], targets[order]
+        source, target = _side(sources, size), _side(targets, size)
+        if source.step == size and target.in_order:
+            return _gather(grid, source, target)
+        if source.in_order:
+            return _scatter(grid, source, target)
+    return _through_buffer(grid, source, target)
 
 
 def _pages(grid: Grid, size: int) -> tuple[Ids, Ids]:
-    """The offsets of single pages, in the order of their targets."""
+    """The offsets of single pages."""
     sources, targets = grid.source_runs, grid.target_runs
     if grid.largest > size:
         counts = grid.sizes // size
         within = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
         sources = np.repeat(sources, counts) + within * size
         targets = np.repeat(targets, counts) + within * size
-    if (targets[1:] < targets[:-1]).any():
-        order = np.argsort(targets)
-        sources, targets = sources[order], targets[order]
     return sources, targets
-
-
-def _segments(side: _Side) -> list[tuple[int, int]]:
-    ends = [*side.breaks.tolist(), len(side.places)]
-    return list(zip([0, *ends[:-1]], ends, strict=True))
 
 
 def _together(address: int, side: _Side, first: int, last: int) -> Bytes:
@@ -119,20 +119,18 @@ def _together(address: int, side: _Side, first: int, last: int) -> Bytes:
 
 
 def _gather(grid: Grid, source: _Side, target: _Side) -> None:
-    segments = _segments(target)
     for from_address, to_address in zip(grid.sources.tolist(), grid.targets.tolist(), strict=True):
         rows = source.rows(from_address)
-        for first, last in segments:
+        for first, last in target.segments:
             out = _together(to_address, target, first, last)
             # Indices are in range; only with "clip" does numpy write without a buffer of its own.
             np.take(rows, source.places[first:last], axis=0, out=out, mode="clip")
 
 
 def _scatter(grid: Grid, source: _Side, target: _Side) -> None:
-    segments = _segments(source)
     for from_address, to_address in zip(grid.sources.tolist(), grid.targets.tolist(), strict=True):
         rows = target.rows(to_address)
-        for first, last in segments:
+        for first, last in source.segments:
             rows[target.places[first:last]] = _together(from_address, source, first, last)
 
 

@@ -1,0 +1,1 @@
+"""What transfers cost: planning them, copying within host memory, and copying to and from a GPU."""
