@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
-from kvproof.impl.scheduler.geometry import Geometry, Group, Kind
+from kvproof.impl.scheduler.geometry import Geometry, Kind
 from kvproof.impl.scheduler.jobs import Job
 from kvproof.impl.scheduler.ledger import Ledger
 from kvproof.impl.scheduler.loads import keys_of
 from kvproof.impl.scheduler.plan import Plan, Transfer
 from kvproof.impl.scheduler.request import RequestState
 from kvproof.impl.scheduler.retention import Retention
+from kvproof.impl.scheduler.states import States
 from kvproof.impl.scheduler.storing import NEVER, Chunk, chunks_on_offer, due, grain, last_chunk
 from kvproof.impl.scheduler.views import Room, Tables
 
@@ -62,6 +63,7 @@ class Stores:
         self.policy = policy
         self.ending: list[Ending] = []
         self.waiting: dict[str, RequestState] = {}
+        self._states = States(geometry, ledger, tables, self._store)
         self._retention = Retention.of(geometry, policy.retention)
         # What is handed over then ends with a block, which need not be the end of a chunk.
         self._watches_states = self._retention is not None and any(
@@ -322,57 +324,19 @@ class Stores:
     def hand_over(
         self, state: RequestState, handed: Sequence[tuple[int, int, int]], plan: Plan
     ) -> None:
-        """Store the recurrent states that the engine hands over, each at its boundary (S9)."""
-        request = state.request
-        most = min(request.num_tokens, self._most(state))
-        for number, block, tokens in handed:
-            group = next((g for g in self.geometry.groups if g.index == number), None)
-            if group is None or not block or tokens > most:
-                continue
-            last, rest = divmod(tokens, group.tokens_per_chunk)
-            if rest or last * group.hashes_per_chunk > len(request.block_hashes):
-                continue
-            state.cursors[group.place] = max(state.cursors[group.place], last)
-            if self._offer_state(state, group, last - 1, block, plan) is None and state.states:
-                self.waiting[request.request_id] = state
+        """Store the recurrent states that the engine hands over."""
+        most = min(state.request.num_tokens, self._most(state))
+        self._states.hand_over(state, handed, most, plan)
+        if state.states:
+            self.waiting[state.request.request_id] = state
 
     def offer_states(
         self, state: RequestState, ended: Sequence[Sequence[int]] | None, plan: Plan
     ) -> list[Job]:
-        """Offer the states again that were refused, if room has changed and they are still there.
-
-        A state that fills its block is not written any more, so it is there while the block is.
-        """
-        jobs = []
-        for (place, number), (block, refused_at) in list(state.states.items()):
-            group = self.geometry.groups[place]
-            at = (number + 1) * group.blocks_per_chunk - 1
-            own = (
-                self.tables.blocks(state.request.request_id, group.index, at, at + 1)
-                if ended is None
-                else ended[place][at : at + 1]
-            )
-            if list(own) != [block]:
-                del state.states[place, number]
-            elif refused_at != self.ledger.room:
-                job = self._offer_state(state, group, number, block, plan)
-                if job is not None:
-                    jobs.append(job)
+        """Offer the states again that were refused."""
+        jobs = self._states.offer_again(state, ended, plan)
         self._wait_no_more(state)
         return jobs
-
-    def _offer_state(
-        self, state: RequestState, group: Group, number: int, block: int, plan: Plan
-    ) -> Job | None:
-        keys = keys_of(state.request, group, number, number + 1)
-        end = (number + 1) * group.tokens_per_chunk
-        room = self.ledger.ask(keys, [end], state.context)
-        if room is None:
-            state.states[group.place, number] = block, self.ledger.room
-            return None
-        state.states.pop((group.place, number), None)
-        chunk = Chunk(group, number, keys[0], [block], group.blocks_per_chunk - 1, end)
-        return self._store(state, [chunk], room, plan)
 
 
 def _heads(chunks: Sequence[Chunk], count: int) -> list[Chunk]:
