@@ -93,3 +93,17 @@ def test_a_request_that_ends_leaves_its_successor_waiting_for_room() -> None:
     world.scheduler.report(store)
     (stored,) = world.step({"a": 1}).stores.values()
     assert stored == Transfer("a", [2], [1], [0], (key(0, 1, "c"),))
+
+
+def test_what_was_on_the_gpu_is_not_stored_for_a_request_that_computed_nothing() -> None:
+    world = World(sizes(full(2)))
+    world.tier.fill([key(0, 3)])
+    request = world.add(SmallRequest("a", 5))
+    assert world.scheduler.lookup(request, 2) == 2
+    world.table("a", [1, 2])
+    world.scheduler.allocated(request, [[0, 2]], 2, 2)
+    request.num_computed_tokens = 4
+    (load,) = world.step({}).loads
+    world.scheduler.report(load, failed=True)
+    world.finish("a")
+    assert world.step({}).stores == {}

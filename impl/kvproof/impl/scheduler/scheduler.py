@@ -70,6 +70,12 @@ class OffloadScheduler:
         """A job that is under way."""
         return self._ledger.jobs.live.get(number)
 
+    def lingers(self, request_id: str) -> bool:
+        """Whether a request of this id that has ended still has chunks to offer, or jobs."""
+        return any(
+            end.state.request.request_id == request_id for end in self._stores.ending
+        ) or any(job.request_id == request_id for job in self._ledger.jobs.live.values())
+
     def residue(self) -> dict[str, int]:
         """Entries of the tables that are empty when no request is left and all jobs have ended."""
         ledger, stores = self._ledger, self._stores
@@ -106,8 +112,9 @@ class OffloadScheduler:
             self._alarms.forget(request_id)
             self._stores.waiting.pop(request_id, None)
             if state.sure is not None:
-                # The engine counts what a load was to bring as soon as it has handed out blocks.
-                tokens = min(tokens, state.sure)
+                # The engine counts what a load was to bring as soon as it has handed out blocks;
+                # of what it found on the GPU, this request has computed nothing.
+                tokens = 0
             self._stores.ending.append(Ending(state, tokens, blocks))
             del self.requests[request_id]
 
@@ -189,10 +196,10 @@ class OffloadScheduler:
         for request_id, state in list(self._stores.waiting.items()):
             if state.states:
                 self._stores.offer_states(state, None, plan)
+            if state.sure is not None:
+                continue
             if state.refused and state.refused_at != self._ledger.room:
                 computed = state.request.num_computed_tokens + step.scheduled.get(request_id, 0)
-                if state.sure is not None:
-                    computed = min(computed, state.sure)
                 self._stores.offer(state, computed, None, plan)
 
     # --- ends ---
