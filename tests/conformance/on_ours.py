@@ -32,7 +32,7 @@ targets = {}
 runs = {}
 for name, history in histories.items():
     given = names.parse(history.target).given
-    target = targets.setdefault(given, None) or VllmTarget(given)
+    target = targets.setdefault(given, None) or VllmTarget(given, tells_caught=True)
     targets[given] = target
     session = replay.run(history, target)
     runs[name] = {

@@ -1,4 +1,4 @@
-"""A second tier behind the CPU tier, the release's own: what is told of it, and how it is judged."""
+"""A second tier behind the CPU tier, the release's own: what is told of it, how it is judged."""
 
 from __future__ import annotations
 
@@ -28,11 +28,21 @@ MOVES = (
 )
 HELD = (*MOVES, Step("none"), Step("none"), Step("stores"), Step("loads"), Drain())
 AFTER_A_RESET = (*MOVES[:4], ResetCache(connector=True), Add("c", A, 1), Drain())
+# A client's id is used again while the store of its former life has not been told to the tier.
+AGAIN = (
+    Add("a", tuple(range(7)), 1),
+    Step("none"),
+    Step("none"),
+    Add("a", (200,), 2),
+    Step("none"),
+    Drain(),
+)
 HISTORIES = {
     "ours": history(SETUP, *MOVES, Drain()),
     "stock": history(SETUP, *MOVES, Drain(), target=f"vllm:{RELEASE}"),
     "held": history(SETUP, *HELD),
     "after a reset": history(SETUP, *AFTER_A_RESET),
+    "an id again": history(SETUP, *AGAIN),
 }
 
 
@@ -109,6 +119,23 @@ def test_a_second_tier_outlives_a_reset(runs: dict[str, Run]) -> None:
     run = runs["after a reset"]
     assert [f.id for f in run.findings] == []
     assert story(run)[-1] == "loads [0, 1, 2, 3]"
+
+
+def test_an_id_that_is_used_again_confuses_no_manager(runs: dict[str, Run]) -> None:
+    run = runs["an id again"]
+    told = [
+        (e.req, e.phase) if isinstance(e, ev.TierRequest) else "stored"
+        for e in run.of(ev.TierRequest, ev.CompleteStore)
+    ]
+    assert told == [
+        ("a#0", "new"),
+        ("a#1", "new"),
+        ("a#0", "finished"),
+        "stored",
+        ("a#1", "finished"),
+        "stored",
+    ]
+    assert run.findings == []
 
 
 @pytest.mark.parametrize("name", ["ours", "after a reset"])

@@ -41,7 +41,7 @@ def open_target(name: str, context: typer.Context, scheduler: str | None = None)
         raise typer.Exit(run_in(wanted.release, arguments))
     from kvproof.conformance.engines.vllm import VllmTarget
 
-    target = VllmTarget(wanted.given)
+    target = VllmTarget(wanted.given, tells_caught=True)
     if target.name != str(wanted):
         raise UsageError(f"{wanted} was asked for, but {target.name} is imported here")
     return target

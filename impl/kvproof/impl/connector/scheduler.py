@@ -53,6 +53,7 @@ class SchedulerRole:
         manager: the tier's manager.
         tables: the engine's block tables.
         core: does the thinking; replaced by a ``ColdScheduler`` when it, or the tier, has raised.
+        cause: what it, or the tier, has raised first.
     """
 
     def __init__(self, spec: OffloadingSpec, vllm_config: Any, kv_cache_config: Any) -> None:
@@ -72,11 +73,17 @@ class SchedulerRole:
         self._described = Described(self._events, self._groups)
         self._statistics = Statistics()
         self._computed: dict[str, int] = {}
+        self.cause: Exception | None = None
+        self._lives = 0
 
     @property
     def is_cold(self) -> bool:
         """Whether nothing is offloaded any more."""
         return self.core is not self._warm
+
+    def residue(self) -> dict[str, int]:
+        """Entries of the tables that are empty when no request is left and all jobs have ended."""
+        return self._warm.residue()
 
     @property
     def geometry(self) -> Geometry:
@@ -89,6 +96,7 @@ class SchedulerRole:
         """A request enters."""
         parameters.tidy(request)
         limits, context = parameters.limits_of(request), parameters.context_of(request)
+        context.req_id = self._name_in_tier(request.request_id)
         self._described.arrive(request)
         try:
             try:
@@ -98,10 +106,20 @@ class SchedulerRole:
                     raise
                 # What a client sends must not cost the others their tier.
                 logger.warning("The tier cannot make sense of kv_transfer_params: %r", error)
-                context = ReqContext(req_id=request.request_id, kv_hints=request.kv_hints)
+                context = ReqContext(req_id=context.req_id, kv_hints=request.kv_hints)
                 self.core.add(request, context, limits)
         except Exception as error:
             self._cool(error)
+
+    def _name_in_tier(self, request_id: str) -> str:
+        """Its id; another name while a former life of that id has dealings with the tier (P13).
+
+        vLLM's manager of tiers keeps what it knows of a request under the context's id.
+        """
+        if not self._warm.lingers(request_id):
+            return request_id
+        self._lives += 1
+        return f"{request_id}~{self._lives}"
 
     def request_finished(self, request: Any, block_ids: Sequence[Sequence[int]]) -> None:
         """A request ends; its blocks are freed after this call."""
@@ -295,6 +313,7 @@ class SchedulerRole:
             self._warm.counts["cold_faults"] += 1
             return
         self.core = self._warm.cool()
+        self.cause = error
         frame = traceback.extract_tb(error.__traceback__)[-1]
         logger.error(
             "KV offloading has stopped, all prompts are computed from now on: %s: %s (%s:%s)",

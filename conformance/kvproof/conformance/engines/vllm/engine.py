@@ -61,6 +61,7 @@ class VllmEngine:
         setup: Setup,
         emit: Emit,
         given: Given | None = None,
+        tells_caught: bool = False,
     ) -> None:
         config = build(release, features, setup)
         self._folder = tiering.Folder()
@@ -69,6 +70,7 @@ class VllmEngine:
         if given is not None:
             given.configure(config.vllm_config.kv_transfer_config)
         self._given = given
+        self._tells_caught = tells_caught
         if not features.hybrid:
             config.vllm_config.scheduler_config.disable_hybrid_kv_cache_manager = True
         if setup.second_connector:
@@ -385,7 +387,7 @@ class VllmEngine:
 
     def _look_for_caught(self, name: str) -> None:
         """What a scheduler caught itself, to go on without its tier, is a fault all the same."""
-        caught = getattr(self._tables, "cause", None)
+        caught = getattr(self._tables, "cause", None) if self._tells_caught else None
         if caught is None or self.crashed:
             return
         text = " ".join(f"{type(caught).__name__}: {caught}".split())

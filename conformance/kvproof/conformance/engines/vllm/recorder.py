@@ -28,7 +28,7 @@ class Recorder:
         self._requests: dict[int, tuple[Any, str]] = {}
         self._contexts: dict[int, tuple[Any, str]] = {}
         self._hashed: dict[str, int] = {}
-        self._asked = ""
+        self._asked = self._newest = ""
         self.latest = ""
 
     def forget(self) -> None:
@@ -42,7 +42,7 @@ class Recorder:
         life = self._lives.get(identity, -1) + 1
         self._lives[identity] = life
         name = f"{identity}#{life}"
-        self._current[identity] = name
+        self._current[identity] = self._newest = name
         self._requests[id(request)] = (request, name)
         self._hashed[name] = 0
         return name
@@ -64,7 +64,8 @@ class Recorder:
         known = self._contexts.get(id(context))
         if known is None:
             identity = getattr(context, "req_id", None)
-            name = self._asked if identity is None else self._current.get(identity, identity)
+            # A scheduler may call a request otherwise when it announces it: that is the newest one.
+            name = self._asked if identity is None else self._current.get(identity, self._newest)
             known = self._contexts[id(context)] = (context, name)
         self.latest = known[1]
         return known[1]

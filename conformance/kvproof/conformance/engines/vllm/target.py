@@ -16,16 +16,18 @@ class VllmTarget:
     """Implements ``Target``. Making one imports vLLM (seconds); ``start`` takes milliseconds.
 
     ``given`` names a class that takes the place of the release's own scheduler, connector or spec:
-    ``package.module:Class`` or ``file.py:Class``.
+    ``package.module:Class`` or ``file.py:Class``. With ``tells_caught``, what a scheduler catches
+    of its own faults, to go on without its tier, is told as if it had been raised.
 
     Raises:
         UsageError: no vLLM is importable, or this one cannot be driven; or the given class is not
             there, or cannot be put in place.
     """
 
-    def __init__(self, given: str | None = None) -> None:
+    def __init__(self, given: str | None = None, tells_caught: bool = False) -> None:
         self._release = load()
         self._features = detect(self._release)
+        self._tells_caught = tells_caught
         self._given = Given(self._release, given) if given is not None else None
         self.name = str(TargetName(self._release.version, given))
         if self._given is not None:
@@ -57,4 +59,12 @@ class VllmTarget:
         reason = self.supports(setup)
         if reason is not None:
             raise Unsupported(reason)
-        return VllmEngine(self._release, self._features, self.name, setup, emit, self._given)
+        return VllmEngine(
+            self._release,
+            self._features,
+            self.name,
+            setup,
+            emit,
+            self._given,
+            self._tells_caught,
+        )
