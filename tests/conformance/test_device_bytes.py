@@ -22,8 +22,10 @@ from kvproof.conformance.device.histories import (
 from kvproof.conformance.device.play import play
 from kvproof.conformance.device.policy import Early, Late, Policy, Priorities, every_order
 from kvproof.impl.transfer.engine import TransferEngine
+from kvproof.impl.transfer.pieces import pieces
 from kvproof.impl.transfer.plan import CopyPlan, Grid
 from kvproof.impl.transfer.runtime import Reads, TransferError
+from kvproof.model.functions import piece_place, slots_filled
 from tests.impl.transfer_world import World, jobs, worlds
 
 
@@ -127,3 +129,23 @@ def test_memory_that_nobody_made_known_is_refused() -> None:
         device.copy(device.stream("kv-store"), plan, Reads.IN_STREAM_ORDER)
     with pytest.raises(TransferError, match="the event was never recorded"):
         device.done(device.event())
+
+
+@given(st.data())
+@settings(max_examples=100)
+def test_pieces_go_where_the_verified_functions_say(data: st.DataObject) -> None:
+    per = data.draw(st.integers(1, 8))
+    groups = data.draw(
+        st.lists(st.tuples(st.integers(0, 20), st.integers(0, 30)), min_size=1, max_size=8)
+    )
+    sizes, firsts = [size for size, _ in groups], [first for _, first in groups]
+    filled = [slots_filled(first, size, per) for size, first in groups]
+    slots = list(range(100, 100 + sum(filled)))
+    found = {one.group: one for one in pieces(range(sum(sizes)), sizes, firsts, slots, per)}
+    used = 0
+    for group, (size, first) in enumerate(groups):
+        wanted = [piece_place(first, number, per) for number in range(size)]
+        if wanted:
+            places = zip(found[group].slots.tolist(), found[group].offsets.tolist(), strict=True)
+            assert list(places) == [(slots[used + slot], offset) for slot, offset in wanted]
+        used += filled[group]

@@ -23,9 +23,11 @@ from kvproof.model.functions import (
     greatest_served,
     keeps_chunk,
     needed_chunk,
+    piece_place,
     place_of,
     prefix_hits,
     served,
+    slots_filled,
     suffix_hits,
 )
 
@@ -236,3 +238,14 @@ def test_a_window_of_three_can_need_two_blocks_of_four() -> None:
     assert not served(WINDOW, 3, 4, at.__getitem__, 0, 105, READY)
     at[25], at[26] = READY, ABSENT
     assert not served(WINDOW, 3, 4, at.__getitem__, 0, 105, READY)
+
+
+def test_pieces_go_to_the_slots_of_their_chunks_and_every_slot_has_one() -> None:
+    for blocks, first, pieces in product(range(1, 6), range(12), range(12)):
+        chunks = sorted({(first + number) // blocks for number in range(pieces)})
+        assert slots_filled(first, pieces, blocks) == len(chunks)
+        places = [piece_place(first, number, blocks) for number in range(pieces)]
+        assert places == [
+            (chunks.index((first + number) // blocks), (first + number) % blocks)
+            for number in range(pieces)
+        ]

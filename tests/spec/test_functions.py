@@ -38,6 +38,8 @@ FUNCTIONS = [
     "needed_chunk",
     "keeps_chunk",
     "place_of",
+    "piece_place",
+    "slots_filled",
 ]
 LEMMAS = [name for name, function in program().functions.items() if function.is_lemma]
 
@@ -54,7 +56,7 @@ def test_every_obligation_on_functions_and_theorems_is_proved() -> None:
     assert {o.name: o.prove(60_000) for o in obligations} == {
         o.name: ("proved", None) for o in obligations
     }
-    assert len({o.name for o in obligations}) == len(obligations) == 142
+    assert len({o.name for o in obligations}) == len(obligations) == 172
     assert set(Counter(o.action for o in obligations)) == {"", *FUNCTIONS, *LEMMAS}
 
 
@@ -116,6 +118,8 @@ EMPTY_AT_FIRST = {
     # At the end of the loop: "if the chunk is kept", and it is not; "some boundary needs it", and
     # none does.
     "keeps_chunk": [("ensures-0", 1), ("ensures-1", 1)],
+    # Of no piece: "each of them", "the last of them".
+    "slots_filled": [("ensures-1", 0), ("ensures-2", 0)],
 }
 
 

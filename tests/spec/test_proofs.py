@@ -22,7 +22,7 @@ def test_every_obligation_on_the_spec_is_proved() -> None:
         "effect": 138,
         "superpose": 77,
         "refine": 62,
-        "function": 142,
+        "function": 172,
     }
 
 

@@ -203,3 +203,23 @@ def keeps_chunk(
 def place_of(block: int, blocks_per_chunk: int) -> tuple[int, int]:
     """The chunk in which a block lies, and its offset there. Serves S4."""
     return block // blocks_per_chunk, block % blocks_per_chunk
+
+
+def piece_place(first_position: int, number: int, blocks_per_chunk: int) -> tuple[int, int]:
+    """Which of the job's slots piece ``number`` of a group goes to, and at which offset.
+
+    The slot is the one of the chunk in which the piece's block lies, and the offset is the block's
+    own. Serves S4.
+    """
+    skipped = first_position % blocks_per_chunk
+    return (skipped + number) // blocks_per_chunk, (skipped + number) % blocks_per_chunk
+
+
+def slots_filled(first_position: int, pieces: int, blocks_per_chunk: int) -> int:
+    """How many slots a group's pieces fill: all of them have room there, and none is without.
+
+    Serves S4.
+    """
+    if pieces == 0:
+        return 0
+    return (first_position % blocks_per_chunk + pieces - 1) // blocks_per_chunk + 1

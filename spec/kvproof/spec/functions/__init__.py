@@ -8,6 +8,7 @@ What is written and proved, in this order:
     groups       the greatest boundary that all groups serve
     lookup       runs of chunks in the tier
     store        which chunks are offered and kept, and where a block lies
+    plan         which piece of a job goes where, and that no two share a byte
     duality      what is kept is what is needed
 
 How: ``language`` has the words, ``source`` reads a ``program`` from text, ``terms`` and ``execute``

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kvproof.spec.functions.source import is_marker
 
-SOURCES = ("kinds", "groups", "lookup", "store")
+SOURCES = ("kinds", "groups", "lookup", "store", "plan")
 """The modules whose functions are emitted, each after those that it calls."""
 
 HEADER = '''\

@@ -28,7 +28,7 @@ from kvproof.spec.functions.execute import Execution, Query
 from kvproof.spec.functions.program import Code, Function, Program, Text
 from kvproof.spec.functions.source import read_program, read_text
 
-MODULES = ("arithmetic", "kinds", "spans", "groups", "lookup", "store", "duality")
+MODULES = ("arithmetic", "kinds", "spans", "groups", "lookup", "store", "plan", "duality")
 """The modules of functions and lemmas, each after those that it uses."""
 
 Constants = tuple[tuple[str, int], ...]
