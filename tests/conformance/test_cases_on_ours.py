@@ -1,5 +1,7 @@
 """The known kinds of faults, K1 to K10, played on our scheduler inside vLLM: nothing is found.
 
+The last history is one that our own scheduler once broke.
+
 Each history leads to the very place where other schedulers go wrong. That it does is asserted on
 its events, so that no history passes because it takes another road.
 """
@@ -148,6 +150,15 @@ HISTORIES: dict[str, History] = {
         Drain(),
         ResetCache(connector=False),
         Add("b", tokens(16), 2),
+        Drain(),
+    ),
+    # The hit ends inside a block, which the window group has for the next token alone.
+    "a window of one token": history(
+        Setup(groups=(FULL_4, GroupSetup("window", 4, 1))),
+        Add("a", tokens(16), 1),
+        Drain(),
+        ResetCache(connector=False),
+        Add("b", tokens(16), 1),
         Drain(),
     ),
 }
@@ -375,3 +386,14 @@ def test_k10_the_state_before_the_last_chunk_is_loaded(runs: dict[str, Run]) -> 
     loaded = run.events[index(run, ev.PrepareLoad, req="b#0")]
     assert isinstance(loaded, ev.PrepareLoad)
     assert [key for key in loaded.keys if key.endswith(":1")] == [states[2]]
+
+
+def test_a_window_of_one_token_loads_nothing(runs: dict[str, Run]) -> None:
+    run = runs["a window of one token"]
+    answer = run.events[index(run, ev.Answer, req="b#0")]
+    assert isinstance(answer, ev.Answer)
+    assert answer.tokens == 15
+    loaded = run.events[index(run, ev.PrepareLoad, req="b#0")]
+    assert isinstance(loaded, ev.PrepareLoad)
+    assert loaded.keys == keys(run, "b#0", 0)
+    assert [e.ok for e in run.of(ev.Received) if isinstance(e, ev.Received)] == [True]

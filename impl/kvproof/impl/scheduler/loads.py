@@ -164,6 +164,8 @@ class Loads:
         for group, own in zip(self.geometry.groups, blocks, strict=True):
             size = group.tokens_per_block
             first, last = -(-computed // size), -(-boundary // size)
+            if group.first_needed(boundary) >= boundary:
+                last = first  # a window of one token: its block is there for what comes next
             while first < last and (first >= len(own) or own[first] == 0):
                 first += 1
             ids += own[first:last]
