@@ -100,6 +100,12 @@ def test_an_old_driver_gets_one_copy_after_the_other() -> None:
     assert scene.api.calls.count("cudaMemcpyAsync") == 3
 
 
+def test_a_driver_that_does_not_know_the_batched_copy_is_an_old_driver() -> None:
+    api = EmulatedCuda(SimulatedDevice(Early()))
+    api.refused.add("cudaGetDriverEntryPointByVersion")
+    assert not CudaRuntime(0, lambda: COMPUTE, api=api).batches
+
+
 def test_memory_that_cannot_be_pinned_is_copied_one_by_one() -> None:
     scene = Scene(refused=frozenset({"cudaHostRegister"}))
     assert [(end.size, end.error) for end in scene.play()] == [(8, None), (4, None)]

@@ -55,6 +55,36 @@ def test_a_call_has_these_arguments(name: str) -> None:
     assert names == CALLS[name]
 
 
+ARGUMENTS: dict[str, Any] = {
+    "flags": 0,
+    "event": lambda: runtime.cudaEvent_t(0x1000),
+    "start": lambda: runtime.cudaEvent_t(0x1000),
+    "end": lambda: runtime.cudaEvent_t(0x1000),
+    "stream": 0x2000,
+    "symbol": cuda_batch.SYMBOL,
+    "cudaVersion": cuda_batch.VERSION,
+    "ptr": 0x3000,
+    "dst": 0x3000,
+    "src": 0x4000,
+    "size": 4096,
+    "count": 4096,
+    "kind": lambda: runtime.cudaMemcpyKind(cuda.ANY_DIRECTION),
+    "device": 0,
+}
+
+
+@pytest.mark.parametrize("name", list(CALLS))
+def test_a_call_takes_what_it_is_given_and_answers_with_an_error_first(name: str) -> None:
+    """Handles are plain numbers, events are the bindings' own; without a driver all are refused."""
+    if int(runtime.cudaGetDeviceCount()[0]) == 0:
+        pytest.skip("there is a GPU, which would take these addresses seriously")
+    given = [ARGUMENTS[argument] for argument in CALLS[name]]
+    error, *_ = getattr(runtime, name)(*(one() if callable(one) else one for one in given))
+    assert isinstance(error, runtime.cudaError_t)
+    assert error is runtime.cudaError_t.cudaErrorInsufficientDriver
+    assert int(runtime.cudaStream_t(0x2000)) == 0x2000
+
+
 def test_the_numbers_are_those_of_the_bindings() -> None:
     assert int(runtime.cudaError_t.cudaErrorNotReady) == cuda.NOT_READY
     assert int(runtime.cudaMemcpyKind.cudaMemcpyDefault) == cuda.ANY_DIRECTION
