@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from kvproof.conformance.monitor.audit import Audit
 from kvproof.conformance.releases.child import child_environment
 from kvproof.conformance.releases.folders import installed
 from kvproof.conformance.trace import codec
@@ -29,32 +30,23 @@ RELEASE = "0.32.0"
 
 Events = list[ev.AnyEvent]
 
-# Runs in the child.
-CAMPAIGN = """
+# Runs in the child: drawn histories; then loads that fail, of a request that computes instead and
+# of one that is gone by then.
+INSIDE = """
 import sys
 from pathlib import Path
-import msgspec
-from kvproof.conformance.engines.names import OURS
-from kvproof.conformance.engines.vllm import VllmTarget
-from kvproof.conformance.fuzz import campaign
-from tests.impl.beside import Beside
-
-result = campaign.run(
-    VllmTarget(OURS), seed=5, seconds=None, max_examples=40, out=Path(sys.argv[1]),
-    make_judge=Beside,
-)
-print(msgspec.json.encode(result).decode())
-"""
-
-# Loads fail: of a request that then computes, and of one that is gone by then.
-FAILURES = """
 import msgspec
 from kvproof.conformance.engines.base import Abort, Add, Drain, GroupSetup, ResetCache, Setup, Step
 from kvproof.conformance.engines.names import OURS
 from kvproof.conformance.engines.vllm import VllmTarget
+from kvproof.conformance.fuzz import campaign
 from kvproof.conformance.fuzz.session import play
 from tests.impl.beside import Beside
 
+target = VllmTarget(OURS)
+drawn = campaign.run(
+    target, seed=5, seconds=None, max_examples=40, out=Path(sys.argv[1]), make_judge=Beside
+)
 tokens, gone = tuple(range(1, 9)), ResetCache(connector=False)
 late = (Step(finish="none"), Step(finish="none"))
 moves = (
@@ -63,8 +55,8 @@ moves = (
     Add("c", tokens, 1), *late, Abort("c"), Step(fail="loads"), Drain(), gone,
     Add("c", tokens, 1), Drain(),
 )
-session = play(VllmTarget(OURS), Setup(groups=(GroupSetup("full", 2),)), moves, Beside)
-print(msgspec.json.encode([session.finding, session.coverage()]).decode())
+failing = play(target, Setup(groups=(GroupSetup("full", 2),)), moves, Beside)
+print(msgspec.json.encode([drawn, failing.finding, failing.coverage()]).decode())
 """
 
 
@@ -100,29 +92,40 @@ def own_moves() -> set[str]:
     return mechanism().actions.keys() - contract().actions.keys()
 
 
-def in_the_release(script: str, *arguments: str) -> Any:
-    """What a script that runs in a child process of the release says."""
+def test_every_invariant_holds_along_the_way(trace: tuple[ev.Header, Events]) -> None:
+    header, events = trace
+    beside = Beside(header)
+    audit = Audit(mechanism(), beside.world)
+    for number, event in enumerate(events[:500]):
+        beside.feed(event)
+        if number % 25 == 0:
+            assert (number, audit.broken()) == (number, [])
+
+
+@pytest.fixture(scope="module")
+def inside(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """What came of the runs in the child: of drawn histories, and of loads that fail."""
     if RELEASE not in installed():
         pytest.skip(f"vLLM {RELEASE} is not installed: kvproof releases add {RELEASE}")
     environment = child_environment(RELEASE)
     root = str(Path(__file__).parents[2])
     environment["PYTHONPATH"] = os.pathsep.join([root, environment["PYTHONPATH"]])
-    command = [sys.executable, "-c", script, *arguments]
+    command = [sys.executable, "-c", INSIDE, str(tmp_path_factory.mktemp("found"))]
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     return msgspec.json.decode(ended.stdout.splitlines()[-1])
 
 
-def test_drawn_histories_are_runs_of_the_mechanism(tmp_path: Path) -> None:
-    result = in_the_release(CAMPAIGN, str(tmp_path))
-    assert [f["finding"]["sentence"] for f in result["found"]] == []
-    counts = result["coverage"]["reference"]
+def test_drawn_histories_are_runs_of_the_mechanism(inside: Any) -> None:
+    drawn, _, _ = inside
+    assert [f["finding"]["sentence"] for f in drawn["found"]] == []
+    counts = drawn["coverage"]["reference"]
     wanted = {"plan_store": 200, "plan_load": 50, "flush": 10, "share": 50, "evict": 1, "reset": 1}
     assert {name: counts[name] for name in wanted if counts.get(name, 0) < wanted[name]} == {}
 
 
-def test_loads_that_fail_are_runs_of_the_mechanism() -> None:
-    finding, counts = in_the_release(FAILURES)
+def test_loads_that_fail_are_runs_of_the_mechanism(inside: Any) -> None:
+    _, finding, counts = inside
     assert finding is None
     # The last life of c asks for what failed in its former one, and gets it.
     names = ("open_load", "release", "mark_failed", "settle")
