@@ -279,3 +279,18 @@ def test_the_tier_is_told_where_keys_end_and_what_is_used_again() -> None:
     assert world.tier.ends == {key(0, 1): 2, key(0, 3): 4, key(0, 5): 6, key(1, 3): 4}
     # Used last are the heads.
     assert list(world.tier.chunks) == [key(0, 5), key(1, 3), key(0, 3), key(0, 1)]
+
+
+def test_a_request_that_is_put_back_does_not_repeat_what_was_refused() -> None:
+    world = World(sizes(full(2)), SmallTier(slots=1))
+    world.add(SmallRequest("a", 4))
+    world.table("a", [1, 2])
+    assert world.step({"a": 4}).stores[0].blocks == [1]
+    refused = world.scheduler.counts["refused_offers"]
+    world.requests["a"].num_computed_tokens = 0
+    world._running.discard("a")
+    world.table("a", [3, 4])
+    assert world.step({"a": 4}).stores == {}
+    assert world.scheduler.counts["refused_offers"] == refused
+    world.scheduler.report(0)
+    assert world.step({"a": 1}).stores[1].blocks == [4]

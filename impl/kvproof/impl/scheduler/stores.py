@@ -100,7 +100,8 @@ class Stores:
         state.states.clear()
         if back != state.cursors:
             state.cursors, state.due = back, self._due(back)
-            state.refused = state.settled = frozenset()
+            # What was refused goes on waiting for room (E6).
+            state.settled = frozenset()
         self._wait_no_more(state)
 
     def end(self, leased: set[int], plan: Plan) -> None:
