@@ -12,7 +12,7 @@ knows a release. A kind is a few words, from coarse to fine, each there only whe
     "across a reset"        it is about a lookup, of a request that arrived before a reset
     "forbidden"             a lookup waits, of a request that lets nothing be loaded
     "drafts"                a lookup waits, and a group's last chunk counts for nothing
-    "in part"               a lookup waits for a chunk that is being stored without all its blocks
+    "in part"               a lookup waits for a chunk that is stored without all its blocks
     "one more"              it is about a lookup, and a window is whole chunks and one token more
     "local"                 it is about a lookup, and a group attends to its own span of tokens only
     "behind a load"         the chunk that was lost ends where its request loaded up to, or before
@@ -205,13 +205,17 @@ class Circumstances:
             yield "ahead"
 
     def _stored_in_part(self, r: Request) -> bool:
-        """Whether a chunk of the request's own prefix is being stored without all of its blocks."""
+        """Whether a chunk of the request's own prefix is being stored, or loaded for somebody, that
+        is stored without all of its blocks.
+        """
         world, reference = self.world, self.world.reference
         for number in range(len(world.header.groups)):
             for mark in world.marks[r]:
                 key = world.key_of(mark, number)
                 x = None if key is None else reference.where.get(key)
-                if x is None or x not in reference.storing:
+                if x is None:
+                    continue
+                if x not in reference.storing and reference.pinned.none(x, None):
                     continue
                 offsets = range(world.header.blocks_per_chunk)
                 if any(world.place(x, offset) not in reference.cover for offset in offsets):
