@@ -49,8 +49,11 @@ class Scene:
         if low >= boundary:
             return True
         last = (boundary - 1) // size + group.draft
+        # The chunk beyond the boundary, which a drafter's counts together with, is not read.
         return all(
-            self._there(group, chunk, max(0, low - chunk * size), least)
+            self._there(
+                group, chunk, max(0, low - chunk * size) if chunk * size < boundary else size, least
+            )
             for chunk in range(low // size, last + 1)
         )
 

@@ -205,7 +205,8 @@ class _Search:
             if found < least:
                 return chunk
             missing = self._coverage and self._coverage.get(self._key(group, chunk), 0)
-            if missing:
+            # What a drafter's chunk only counts together with is not read.
+            if missing and chunk <= last - group.draft:
                 inside = low - chunk * group.tokens_per_chunk if chunk == first else 0
                 if inside < missing * group.tokens_per_block:
                     return chunk
