@@ -62,14 +62,23 @@ def pieces(
     for group, (size, first) in enumerate(zip(group_sizes, first_positions, strict=True)):
         if size:
             skipped = first % blocks_per_chunk
-            number = np.arange(skipped, skipped + size)
-            chunk, offset = np.divmod(number, blocks_per_chunk)
-            own = slot_ids[slot : slot + int(chunk[-1]) + 1]
-            if len(own) <= chunk[-1]:
+            chunks = (skipped + size - 1) // blocks_per_chunk + 1
+            own = slot_ids[slot : slot + chunks]
+            if len(own) < chunks:
                 raise ValueError(f"{len(slots)} slots are too few for groups of {group_sizes}")
-            found.append(Pieces(group, block_ids[block : block + size], own[chunk], offset))
+            of, offset = _places(own, skipped, size, blocks_per_chunk)
+            found.append(Pieces(group, block_ids[block : block + size], of, offset))
             block += size
             slot += len(own)
     if slot != len(slots):
         raise ValueError(f"{len(slots)} slots, of which blocks at {first_positions} fill {slot}")
     return found
+
+
+def _places(slots: Ids, skipped: int, size: int, blocks_per_chunk: int) -> tuple[Ids, Ids]:
+    """For each block its slot and its offset there, after the first ``skipped`` places."""
+    if blocks_per_chunk == 1:
+        return slots, np.broadcast_to(np.int64(0), size)
+    whole = slice(skipped, skipped + size)
+    offsets = np.tile(np.arange(blocks_per_chunk), len(slots))
+    return np.repeat(slots, blocks_per_chunk)[whole], offsets[whole]

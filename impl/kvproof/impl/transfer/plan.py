@@ -28,7 +28,7 @@ class Grid:
         targets: address of the target of each tensor.
         source_runs: offset of each run at the source.
         target_runs: offset of each run at the target.
-        sizes: bytes of each run.
+        sizes: bytes of each run; one number for all of them where that is so (of stride 0).
         largest: bytes of the largest run.
     """
 
@@ -61,6 +61,17 @@ class Scratch:
         """``limit``: copies of a batch, at least 1."""
         self.limit = limit
         self.sources, self.targets, self.sizes = np.empty((3, limit), np.int64)
+        self._all: int | None = None
+
+    def fill(self, sizes: Ids, rows: int) -> None:
+        """The sizes of a batch: so many rows of these. They mostly are what they were."""
+        if sizes.strides == (0,):
+            size = int(sizes[0])
+            if size != self._all:
+                self.sizes[:] = self._all = size
+        else:
+            self._all = None
+            self.sizes[: rows * len(sizes)].reshape(rows, -1)[:] = sizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +126,8 @@ def _batches(grid: Grid, scratch: Scratch) -> Iterator[Batch]:
     for first in range(0, runs, step):
         width = min(step, runs - first)
         flat = [side[: rows * width] for side in (scratch.sources, scratch.targets, scratch.sizes)]
-        sources, targets, sizes = (side.reshape(rows, width) for side in flat)
-        sizes[:] = grid.sizes[first : first + width]
+        sources, targets, _ = (side.reshape(rows, width) for side in flat)
+        scratch.fill(grid.sizes[first : first + width], rows)
         np.add(grid.sources[:rows, None], grid.source_runs[first : first + width], out=sources)
         np.add(grid.targets[:rows, None], grid.target_runs[first : first + width], out=targets)
         whole = Batch(*flat)
@@ -158,33 +169,36 @@ def _plan(layout: Layout, moved: Sequence[Pieces], store: bool) -> CopyPlan:
             continue
         _within(one.blocks, layout.blocks, "block")
         _within(one.slots, layout.slots, "slot")
-        _within(one.offsets, layout.blocks_per_chunk, "piece")
-        grids += [_grid(family, one, store) for family in layout.families[one.group]]
+        layered = layout.blocks_per_chunk > 1
+        if layered or one.offsets.strides != (0,):
+            _within(one.offsets, layout.blocks_per_chunk, "piece")
+        grids += [_grid(family, one, layered, store) for family in layout.families[one.group]]
         size += len(one.blocks) * layout.bytes_per_block[one.group]
     return CopyPlan(tuple(grids), size)
 
 
 def _within(ids: Ids, count: int, what: str) -> None:
-    low, high = int(ids.min()), int(ids.max())
-    if low < 0 or high >= count:
-        raise IndexError(f"{what}s {low} to {high} of {count}")
+    # A negative number is a very large one without its sign: one pass finds both.
+    if int(ids.view(np.uint64).max()) >= count:
+        raise IndexError(f"{what}s {int(ids.min())} to {int(ids.max())} of {count}")
 
 
-def _grid(family: Family, one: Pieces, store: bool) -> Grid:
+def _grid(family: Family, one: Pieces, layered: bool, store: bool) -> Grid:
+    """``layered``: chunks have more than one block."""
     device = one.blocks * family.block_stride
     host = one.slots * family.slot_stride
-    if family.piece_stride:
+    if layered:
         host += one.offsets * family.piece_stride
     size, largest = family.size, family.size
-    sizes = np.full(len(device), size, np.int64)
+    sizes: Ids = np.broadcast_to(np.int64(size), len(device))
     # Pages with something between them never touch: block_stride == size is what it takes.
-    if family.block_stride == size:
-        follows = (device[1:] - device[:-1] == size) & (host[1:] - host[:-1] == size)
-        if follows.any():
-            starts = np.concatenate(([0], np.flatnonzero(~follows) + 1))
-            device, host = device[starts], host[starts]
-            sizes = np.diff(starts, append=len(follows) + 1) * size
-            largest = int(sizes.max())
+    follows = device[1:] - device[:-1] == size if family.block_stride == size else None
+    if follows is not None and follows.any():
+        follows &= host[1:] - host[:-1] == size
+        starts = np.concatenate(([0], np.flatnonzero(~follows) + 1))
+        device, host = device[starts], host[starts]
+        sizes = np.diff(starts, append=len(follows) + 1) * size
+        largest = int(sizes.max())
     if store:
         return Grid(family.device, family.host, device, host, sizes, largest)
     return Grid(family.host, family.device, host, device, sizes, largest)
