@@ -55,10 +55,13 @@ class ColdScheduler:
         for job in [job for number, job in jobs.live.items() if number >= delivered]:
             if job.number not in loads.planned and job.number not in stores:
                 del jobs.live[job.number]
-                ledger.fence.remove(job.blocks, job.number)
                 self._let_go(job.keys, job.context, job.is_store)
                 if not job.is_store:
                     loads.lose(job.request_id)
+        # Whatever was interrupted: a store that lives is fenced, and no other.
+        ledger.fence.clear()
+        for job in jobs.live.values():
+            ledger.fence.add(job.blocks, job.number)
         for context in ended:
             self._quietly(ledger.tier.finished_request, context)
 

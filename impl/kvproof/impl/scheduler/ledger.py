@@ -100,12 +100,17 @@ class Ledger:
             if not self._failed[key]:
                 del self._failed[key]
 
+    def forget_failures(self) -> None:
+        """No request asks any more; neither does anybody wait for what is being loaded."""
+        self._failed.clear()
+        self.loading.clear()
+        self.coverage.clear()
+
     def reset(self) -> None:
         """Forget everything; what is under way is dead."""
         self.jobs.kill_all()
         self.fence.clear()
-        for mapping in (self.coverage, self.loading, self._failed):
-            mapping.clear()
+        self.forget_failures()
         self.tier.reset()
         self.room += 1
         self.losses += 1

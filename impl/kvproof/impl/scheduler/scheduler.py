@@ -246,7 +246,7 @@ class OffloadScheduler:
             loads.planned = {**unfinished.loads, **loads.planned}
             loads.lost = [*unfinished.lost, *loads.lost]
             self._ledger.jobs.dead |= {n for n in unfinished.flush if n < self._delivered}
-        return ColdScheduler(
+        cold = ColdScheduler(
             self._ledger,
             loads,
             stores,
@@ -255,6 +255,12 @@ class OffloadScheduler:
             self._leased,
             self._delivered,
         )
+        # Nobody asks this scheduler any more: it keeps no request alive.
+        self._alarms = Alarms()
+        for kept in (self.requests, self._stores.ending, self._stores.waiting):
+            kept.clear()
+        self._ledger.forget_failures()
+        return cold
 
     def _lives(self, number: int) -> bool:
         """Whether a job's request, in this very life, has not ended."""
