@@ -17,6 +17,7 @@ class PlainTier:
     Attributes:
         order: the keys that are here, the oldest first.
         aside: keys that were held when the next to leave was looked for, the oldest first.
+        users: those who have begun and not ended, in the order of their coming.
         whose: by key, the user among whose keys it stands.
         pending: keys that are being stored.
         pins: by key, how many loads hold it.
@@ -31,6 +32,7 @@ class PlainTier:
         self.reset()
 
     def reset(self) -> None:
+        self.users: list[str] = []
         self.order: list[Key] = []
         self.aside: list[Key] = []
         self.whose: dict[Key, str] = {}
@@ -52,39 +54,62 @@ class PlainTier:
     def mine(self, user: str) -> list[Key]:
         return [key for key in self.order if self.whose[key] == user]
 
+    def begin(self, user: str) -> None:
+        for key in self.mine(user):
+            self.whose[key] = ""
+        self.users = [one for one in self.users if one != user] + [user]
+
     def refresh(self, user: str) -> None:
+        if user not in self.users:
+            self.begin(user)
         mine = self.mine(user)
         self.order = [key for key in self.order if key not in mine] + mine
 
-    def move(self, key: Key, user: str, place: int | None = None) -> None:
+    def stays(self, key: Key, user: str) -> bool:
+        """Whether somebody uses a key who came later than this user; it becomes young then."""
+        later = self.users[self.users.index(user) + 1 :]
+        if self.whose.get(key) in later and key in self.here():
+            self.refresh(self.whose[key])
+            return True
+        return False
+
+    def move(self, key: Key, user: str, last: bool) -> None:
+        """To an end of what a user uses: it leaves last of that, or first."""
         for keys in (self.order, self.aside):
             if key in keys:
                 keys.remove(key)
-        self.order.insert(len(self.order) if place is None else place, key)
+        mine = self.mine(user)
+        if not mine:
+            self.order.append(key)
+        elif last:
+            self.order.insert(self.order.index(mine[-1]) + 1, key)
+        else:
+            self.order.insert(self.order.index(mine[0]), key)
         self.whose[key] = user
 
     def use(self, keys: Sequence[Key], user: str) -> None:
         self.refresh(user)
         for key in keys:
-            mine = self.mine(user)
-            if key[-4:] not in self.chained or not mine:
-                self.move(key, user)
-            elif key not in mine:
-                if key in self.order:
-                    self.order.remove(key)
-                self.move(key, user, self.order.index(mine[0]))
+            chained = key[-4:] in self.chained
+            if not (chained and key in self.mine(user)) and not self.stays(key, user):
+                self.move(key, user, not chained)
 
     def touch(self, keys: Sequence[Key], user: str) -> None:
         here = self.here()
         if not here.isdisjoint(keys):
-            self.refresh(user)
+            self.make_young([key for key in keys if key in here], user)
+
+    def make_young(self, keys: Sequence[Key], user: str) -> None:
+        self.refresh(user)
         for key in reversed(keys):
-            if key in here:
-                self.move(key, user)
+            if not self.stays(key, user):
+                self.move(key, user, True)
 
     def finish(self, user: str) -> None:
         for key in self.mine(user):
             self.whose[key] = ""
+        if user in self.users:
+            self.users.remove(user)
 
     # --- what comes and goes ---
 
@@ -111,15 +136,14 @@ class PlainTier:
                 return None
             for key in leaving:
                 self.order.remove(key)
+                del self.whose[key]
         self.offers.update(keys)
         self.pending.update(wanted)
         used = [key for key in keys if key in wanted or key in self.here()]
         if used and self.chained:
             self.use(used, user)
         elif used:
-            self.refresh(user)
-            for key in reversed(used):
-                self.move(key, user)
+            self.make_young(used, user)
         return wanted, leaving
 
     def let_go(self, key: Key) -> None:
@@ -133,6 +157,7 @@ class PlainTier:
         if success:
             self.let_go(key)
         else:
+            self.whose.pop(key, None)
             for keys in (self.order, self.aside):
                 if key in keys:
                     keys.remove(key)

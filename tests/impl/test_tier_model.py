@@ -23,7 +23,7 @@ from tests.impl.plain_tier import PlainTier
 
 CHAINED, PLAIN = bytes(4), bytes(3) + b"\x01"
 KEYS: list[Key] = [bytes([number]) + group for number in range(8) for group in (CHAINED, PLAIN)]
-USERS = ("a", "b")
+USERS = ("a", "b", "c")
 
 some_keys = st.lists(st.sampled_from(KEYS), unique=True, min_size=1, max_size=4).map(sorted)
 users = st.sampled_from(USERS)
@@ -127,6 +127,12 @@ class Tiers(RuleBasedStateMachine):
         self.tier.touch(keys, user)
         if self.exact:
             self.plain.touch(keys, user)
+
+    @rule(user=users)
+    def begin_request(self, user: str) -> None:
+        self.tier.new_request(user)
+        if self.exact:
+            self.plain.begin(user)
 
     @rule(user=users)
     def finish(self, user: str) -> None:

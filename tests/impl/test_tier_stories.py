@@ -234,3 +234,17 @@ def test_what_is_no_policy_is_refused_in_one_line(name: str, path: str | None, s
     with pytest.raises(ValueError, match=said) as caught:
         policy(name, path)
     assert "\n" not in str(caught.value)
+
+
+def test_what_two_requests_use_stays_young_as_long_as_the_one_that_came_last() -> None:
+    tier = chained(5)
+    tier.new_request("first")
+    tier.new_request("second")
+    store(tier, "a", "first")
+    store(tier, "abc", "second")
+    tier.touch(keys("a"), "first")
+    tier.finished_request("first")
+    store(tier, "x", "third")
+    store(tier, "d", "second")
+    assert store(tier, "y", "fourth") == "x"
+    assert names(tier.resident()) == "abcdy"

@@ -69,6 +69,9 @@ class KvproofManager(OffloadingManager):
         self.tier = tier
         self.remembers = True
         self._life = 0
+        # Two requests that are there at the same time may have one id; their contexts are two.
+        self._users: dict[int, int] = {}
+        self._next_user = 0
         self._declined = 0
         self._offers: Counter[int] = Counter()
 
@@ -76,6 +79,14 @@ class KvproofManager(OffloadingManager):
     def capacity(self) -> int:
         """How many slots there are."""
         return self.tier.capacity
+
+    def user(self, context: Any) -> int:
+        """Whom the tier knows a request as, until it has ended."""
+        user = self._users.get(id(context))
+        if user is None:
+            user = self._users[id(context)] = self._next_user
+            self._next_user += 1
+        return user
 
     # --- questions ---
 
@@ -104,7 +115,7 @@ class KvproofManager(OffloadingManager):
         """Make room for those keys that are wanted and not here; None when there is none."""
         offered = list(keys)
         self._use(offered, req_context)
-        room = self.tier.prepare_store(offered, req_context.req_id)
+        room = self.tier.prepare_store(offered, self.user(req_context))
         if room is None:
             return None
         self.granted(len(room.keys))
@@ -123,7 +134,7 @@ class KvproofManager(OffloadingManager):
 
     def touch(self, keys: Collection[Key], req_context: Any) -> None:
         """Keys were used, the first of them latest."""
-        self.tier.touch(list(keys), req_context.req_id)
+        self.tier.touch(list(keys), self.user(req_context))
 
     def _use(self, keys: Iterable[Key], context: Any) -> None:
         if self.remembers:
@@ -135,16 +146,17 @@ class KvproofManager(OffloadingManager):
 
     def on_new_request(self, req_context: Any) -> RequestOffloadingContext:
         """A request begins."""
-        self.tier.new_request(req_context.req_id)
+        self.tier.new_request(self.user(req_context))
         return RequestOffloadingContext()
 
     def on_request_finished(self, req_context: Any) -> None:
         """A request has ended: what it used was used now."""
-        used = req_context.get_state(_Used)
+        user, used = self.user(req_context), req_context.get_state(_Used)
         if used is not None and used.life == self._life and used.keys:
-            self.tier.touch(_in_order(list(used.keys), req_context), req_context.req_id)
+            self.tier.touch(_in_order(list(used.keys), req_context), user)
             used.keys.clear()
-        self.tier.finished_request(req_context.req_id)
+        self.tier.finished_request(user)
+        del self._users[id(req_context)]
 
     # --- everything ---
 
@@ -225,7 +237,7 @@ class OwnTier(ManagerTier):
         """Make room for those keys that it wants and does not have; None when there is no room."""
         if "prepare_store" in self._heard:
             return super().prepare_store(keys, context)
-        room = self._tier.prepare_store(keys, context.req_id)
+        room = self._tier.prepare_store(keys, self.manager.user(context))
         if room is None:
             return None
         self.manager.granted(len(room.keys))

@@ -123,6 +123,11 @@ class Arc(Policy):
         """See ``Policy``."""
         (self._recent if slot in self._recent else self._frequent).let_go(slot)
 
+    def begin(self, user: Hashable) -> None:
+        """See ``Policy``."""
+        self._recent.begin(user)
+        self._frequent.begin(user)
+
     def forget(self, user: Hashable) -> None:
         """See ``Policy``."""
         self._recent.forget(user)

@@ -45,6 +45,10 @@ class Lru(Policy):
         """See ``Policy``."""
         self._order.let_go(slot)
 
+    def begin(self, user: Hashable) -> None:
+        """See ``Policy``."""
+        self._order.begin(user)
+
     def forget(self, user: Hashable) -> None:
         """See ``Policy``."""
         self._order.forget(user)

@@ -13,12 +13,16 @@ _NONE = -1
 
 
 class _Segment:
-    """A run of the list: its youngest and its oldest slot, both ``_NONE`` when it is empty."""
+    """A run of the list: its youngest and its oldest slot, both ``_NONE`` when it is empty.
 
-    __slots__ = ("old", "young")
+    ``number`` grows with the users; 0 when there is no user, or not any more.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("number", "old", "young")
+
+    def __init__(self, number: int = 0) -> None:
         self.young = self.old = _NONE
+        self.number = number
 
 
 class Order:
@@ -45,6 +49,7 @@ class Order:
         self._older = [*[0] * capacity, *circles]
         self._segment: list[_Segment | None] = [None] * capacity
         self._segments: dict[Hashable, _Segment] = {}
+        self._users = 0
         self._size = 0
 
     def __len__(self) -> int:
@@ -80,6 +85,10 @@ class Order:
                 self._size += 1
             elif owner is mine and slot in chained:
                 continue
+            elif owner.number > mine.number:
+                # It will be in use for longer, so it stays where it is. And is young, of course.
+                self._to_young_end(owner)
+                continue
             else:
                 self._unlink(slot, owner)
             if mine.old == _NONE:
@@ -89,7 +98,7 @@ class Order:
                 above = mine.old
                 mine.old = slot
             else:
-                above = root
+                above = younger[mine.young]
                 mine.young = slot
             below = older[above]
             older[above] = younger[below] = slot
@@ -98,19 +107,30 @@ class Order:
             segment[slot] = mine
 
     def touch(self, slots: Sequence[int], user: Hashable) -> None:
-        """A user uses slots; of these and all others the first leaves last."""
+        """A user uses slots; of all that it uses the first leaves last."""
         self.use(reversed(slots), user)
+
+    def begin(self, user: Hashable) -> None:
+        """A user comes; what several use stays with the one that came last."""
+        self.forget(user)
+        self._users += 1
+        self._segments[user] = _Segment(self._users)
 
     def forget(self, user: Hashable) -> None:
         """A user has ended; what it used stays where it is."""
-        self._segments.pop(user, None)
+        segment = self._segments.pop(user, None)
+        if segment is not None:
+            segment.number = 0
 
     def _refreshed(self, user: Hashable) -> _Segment:
         """A user's segment, at the young end."""
-        segment = self._segments.get(user)
-        if segment is None:
-            segment = self._segments[user] = _Segment()
-            return segment
+        if user not in self._segments:
+            self.begin(user)
+        segment = self._segments[user]
+        self._to_young_end(segment)
+        return segment
+
+    def _to_young_end(self, segment: _Segment) -> None:
         older, root, young = self._older, self._root, segment.young
         top = older[root]
         if young != top and young != _NONE:
@@ -119,7 +139,6 @@ class Order:
             older[above], younger[below] = below, above
             older[root], younger[young] = young, root
             older[old], younger[top] = top, old
-        return segment
 
     # --- leaving ---
 

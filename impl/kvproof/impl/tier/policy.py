@@ -57,6 +57,9 @@ class Policy(ABC):
     def clear(self) -> None:
         """Forget everything."""
 
+    def begin(self, user: Hashable) -> None:  # noqa: B027
+        """A request begins."""
+
     def let_go(self, slot: int) -> None:  # noqa: B027
         """Nothing holds a slot any more."""
 

@@ -243,6 +243,7 @@ class CpuTier:
 
     def new_request(self, context: Hashable = None) -> None:
         """A request begins."""
+        self.policy.begin(context)
 
     def finished_request(self, context: Hashable = None) -> None:
         """A request has ended."""
