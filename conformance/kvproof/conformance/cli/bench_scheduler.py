@@ -39,8 +39,9 @@ def scheduler(
 ) -> None:
     """CPU time of the release's own connector scheduler and of kvproof's, on the same work.
 
-    Both are in one process, see the same requests, step outputs and block tables, and have CPU
-    tiers with the same contents. They take turns; a figure is the median of CPU time of the thread.
+    Both are in one process, see the same requests, step outputs and block tables, and have the
+    release's CPU tier with the same contents; kvproof's is measured over its own tier, too. They
+    take turns; a figure is the median of CPU time of the thread.
     The floor is what is left without a scheduler: one probe of each request, and the tier's own
     answers.
     """
@@ -82,7 +83,7 @@ def _print(rows: list[Row], title: str) -> None:
 
     from kvproof.conformance.cli import console
 
-    numbers = ("vLLM", "kvproof", "ratio", "goal", "floor")
+    numbers = ("vLLM", "kvproof", "own tier", "ratio", "goal", "floor")
     table = Table(
         title, *(Column(name, justify="right") for name in numbers), box=None, pad_edge=False
     )
@@ -91,6 +92,7 @@ def _print(rows: list[Row], title: str) -> None:
             row.workload,
             f"{row.release:.4g} {row.unit}",
             f"{row.kvproof:.3g} {row.unit}",
+            f"{row.own:.3g} {row.unit}",
             f"{row.ratio:.1f}x",
             "" if row.goal is None else f"{row.goal:g}x",
             "" if row.floor is None else f"{row.floor:.3g} {row.unit}",

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from kvproof.impl.connector.own_tier import KvproofOffloadingSpec
 from kvproof.impl.connector.spec import HostOffloadingSpec, HostOffloadingWorker
 
 WAYS = ("refused", "raised", "spoiled")
@@ -78,5 +79,11 @@ class FaultyWorker(HostOffloadingWorker):
 
 class FaultySpec(HostOffloadingSpec):
     """The host tier with such a worker."""
+
+    worker_class = FaultyWorker
+
+
+class FaultyOwnSpec(KvproofOffloadingSpec):
+    """Our own tier with such a worker."""
 
     worker_class = FaultyWorker

@@ -17,7 +17,7 @@ import msgspec
 
 from kvproof.conformance.e2e.faults import FAULTS, Faults
 from kvproof.conformance.e2e.models import MODELS, Model, save
-from kvproof.conformance.e2e.seen import EVERY, FAILING_ROUNDS, Seen
+from kvproof.conformance.e2e.seen import EVERY, FAILING_ROUNDS, TIERS, Seen
 from kvproof.conformance.e2e.workload import MAX_LENGTH, NEW_TOKENS, prompts
 from kvproof.conformance.engines.vllm.release import module
 
@@ -111,19 +111,20 @@ def _with_connector(model: Model, folder: Path, connector: str, tokens: Tokens) 
 
 
 def _transfer(model: Model, connector: str) -> dict[str, Any]:
+    name, _, tier = connector.partition(":")
     transfer: dict[str, Any] = {
         "kv_connector": "OffloadingConnector",
         "kv_role": "kv_both",
         "kv_load_failure_policy": "recompute",
         "kv_connector_extra_config": {
-            "spec_name": "FaultySpec",
+            "spec_name": TIERS[tier or "cpu"],
             "spec_module_path": "kvproof.conformance.e2e.faults",
             "cpu_bytes_to_use": 256 << 20,
             "offload_prompt_only": False,
             **model.offload,
         },
     }
-    path = CONNECTORS[connector]
+    path = CONNECTORS[name]
     return transfer if path is None else {**transfer, "kv_connector_module_path": path}
 
 

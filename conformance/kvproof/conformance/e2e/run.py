@@ -1,7 +1,8 @@
 """Plays models, each in a child process of its own, and prints what was seen as a table.
 
-``python -m kvproof.conformance.e2e.run [MODEL...]`` ends with 0 when our connector held for every
-model, with 1 when it did not, and with 2 after a wrong argument or without the release.
+``python -m kvproof.conformance.e2e.run [--tier ours] [MODEL...]`` ends with 0 when our connector
+held for every model, with 1 when it did not, and with 2 after a wrong argument or without the
+release.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from kvproof.conformance.e2e.models import MODELS
-from kvproof.conformance.e2e.seen import EVERY, Seen
+from kvproof.conformance.e2e.seen import EVERY, TIERS, Seen
 from kvproof.conformance.errors import UsageError
 from kvproof.conformance.releases import child_environment
 
@@ -90,6 +91,13 @@ def line(cells: Iterable[str]) -> str:
 
 def main(names: Sequence[str]) -> int:
     """Play the named models, all by default; the exit code."""
+    connectors = ["ours", "stock"]
+    if names[:1] == ["--tier"]:
+        tier, names = "".join(names[1:2]), names[2:]
+        if tier not in TIERS:
+            print(f"kvproof: no tier is called {tier!r}: {', '.join(TIERS)}", file=sys.stderr)
+            return 2
+        connectors = [name if tier == "cpu" else f"{name}:{tier}" for name in connectors]
     print(
         f"vLLM {RELEASE} on the CPU; {EVERY - 1} of {EVERY} loads succeed in the failing rounds",
         line(_COLUMNS),
@@ -100,9 +108,9 @@ def main(names: Sequence[str]) -> int:
     held = True
     try:
         for name in names or MODELS:
-            for seen in played(name):
+            for seen in played(name, connectors):
                 print(line(row(name, seen)), flush=True)
-                held = held and (seen.connector != "ours" or seen.holds())
+                held = held and (not seen.connector.startswith("ours") or seen.holds())
     except UsageError as error:
         print(f"kvproof: {error}", file=sys.stderr)
         return 2

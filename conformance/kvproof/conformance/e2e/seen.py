@@ -10,12 +10,15 @@ FAILING_ROUNDS = 3
 EVERY = 3
 """Each load with a number that this divides fails then."""
 
+TIERS: dict[str, str] = {"cpu": "FaultySpec", "ours": "FaultyOwnSpec"}
+"""Each tier's spec; a connector over another tier than "cpu" is called ``CONNECTOR:TIER``."""
+
 
 class Seen(msgspec.Struct):
     """What one connector did with one model.
 
     Attributes:
-        connector: "ours" or "stock".
+        connector: "ours" or "stock"; with ":ours" behind it, over our own tier.
         requests: how many there were in each round.
         equal: how many had the reference's tokens when all was computed, and when it was loaded.
         external: tokens that were loaded instead of computed, as the engine counts them.

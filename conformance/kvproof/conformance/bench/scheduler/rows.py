@@ -22,13 +22,15 @@ STEPS = 15
 class Row(msgspec.Struct, frozen=True):
     """One workload, in ``unit`` (ms, MB). ``floor``: what no scheduler can do without.
 
-    ``ratio`` is the release's figure over ours. ``goal`` is the ratio that is aimed at.
+    ``kvproof`` is over the release's tier, ``own`` over kvproof's own. ``ratio`` is the release's
+    figure over ``kvproof``'s. ``goal`` is the ratio that is aimed at.
     """
 
     workload: str
     unit: str
     release: float
     kvproof: float
+    own: float
     ratio: float
     floor: float | None = None
     goal: float | None = None
@@ -38,8 +40,8 @@ def row(
     workload: str, unit: str, taken: dict[str, float], scene: Scene, goal: float | None = None
 ) -> Row:
     """What was taken by whom, as a row."""
-    release, ours = (taken[side.name] for side in scene.sides)
-    return Row(workload, unit, release, ours, release / ours, taken.get("floor"), goal)
+    release, ours, own = (taken[side.name] for side in scene.sides)
+    return Row(workload, unit, release, ours, own, release / ours, taken.get("floor"), goal)
 
 
 def groups_of(windows: int) -> str:

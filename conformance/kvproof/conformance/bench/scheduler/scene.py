@@ -1,7 +1,8 @@
-"""Two connector schedulers over one engine's objects: block tables, requests, configuration."""
+"""Connector schedulers over one engine's objects: block tables, requests, configuration."""
 
 from __future__ import annotations
 
+import copy
 import itertools
 import random
 from collections.abc import Iterator, Sequence
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvproof.conformance.engines.base import GroupSetup, Setup
-from kvproof.conformance.engines.vllm import configs, features
+from kvproof.conformance.engines.vllm import configs, features, own
 from kvproof.conformance.engines.vllm.release import load, module
 
 BLOCK = 16
@@ -47,11 +48,11 @@ class Side:
 
 
 class Scene:
-    """Both sides, and the core's KV-cache manager.
+    """All sides, and the core's KV-cache manager.
 
     Attributes:
         groups: how many KV-cache groups there are: one of full attention, the others windowed.
-        sides: the release's own scheduler, then kvproof's.
+        sides: the release's own scheduler, kvproof's over the release's tier, and over its own.
         spare: a third tier of the same contents, for floors.
         tables: the core's KV-cache manager.
     """
@@ -67,10 +68,13 @@ class Scene:
         self._config = config
         self.groups = windows + 1
         stock, stock_tier = self._side(release.offload_scheduler.OffloadingConnectorScheduler)
-        ours, our_tier = self._side(module("kvproof.impl.connector.scheduler").SchedulerRole)
+        kind = module("kvproof.impl.connector.scheduler").SchedulerRole
+        ours, our_tier = self._side(kind)
+        both_ours, own_tier = self._side(kind, "ours")
         self.sides = (
             Side(f"vLLM {release.version}", stock, stock_tier),
             Side("kvproof", ours, our_tier),
+            Side("kvproof, own tier", both_ours, own_tier),
         )
         self.spare = self._spec().get_manager()
         self.tables = module("vllm.v1.core.kv_cache_manager").KVCacheManager(
@@ -81,18 +85,23 @@ class Scene:
             enable_caching=False,
         )
         ours.tables.bind(self.tables)
+        both_ours.tables.bind(self.tables)
         self._random = random.Random(0)
         self._names = itertools.count()
 
-    def _spec(self) -> Any:
+    def _spec(self, tier: str = "cpu") -> Any:
         config = self._config
+        vllm_config = copy.copy(config.vllm_config)
+        transfer = copy.copy(vllm_config.kv_transfer_config)
+        own.configure(transfer, Setup((), tier=tier))
+        vllm_config.kv_transfer_config = transfer
         made = module(f"{_OFFLOADING}.config").build_offloading_config(
-            config.vllm_config, config.kv_cache_config
+            vllm_config, config.kv_cache_config
         )
         return module("vllm.v1.kv_offload.factory").OffloadingSpecFactory.create_spec(made)
 
-    def _side(self, kind: Any) -> tuple[Any, Any]:
-        spec = self._spec()
+    def _side(self, kind: Any, tier: str = "cpu") -> tuple[Any, Any]:
+        spec = self._spec(tier)
         made = kind(spec, self._config.vllm_config, self._config.kv_cache_config)
         return made, made.manager
 
@@ -121,7 +130,7 @@ class Scene:
         return request
 
     def arrive(self, request: Any) -> None:
-        """Both sides are told of a request."""
+        """All sides are told of a request."""
         for side in self.sides:
             side.scheduler.on_new_request(request)
 

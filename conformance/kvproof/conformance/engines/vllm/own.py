@@ -21,4 +21,5 @@ def exists() -> bool:
 def configure(transfer: Any, setup: Setup) -> None:
     """Name our spec in a run's ``KVTransferConfig``, where the setup has our tier."""
     if setup.tier == "ours":
-        transfer.kv_connector_extra_config |= {"spec_name": _SPEC, "spec_module_path": _PLACE}
+        extra = {"spec_name": _SPEC, "spec_module_path": _PLACE}
+        transfer.kv_connector_extra_config = {**transfer.kv_connector_extra_config, **extra}
