@@ -29,7 +29,7 @@ from kvproof.conformance.engines.vllm import VllmTarget
 from kvproof.conformance.fuzz import campaign
 
 result = campaign.run(
-    VllmTarget(), seed=3, seconds=None, max_examples=int(sys.argv[2]), out=Path(sys.argv[1])
+    VllmTarget(), seed=4, seconds=None, max_examples=int(sys.argv[2]), out=Path(sys.argv[1])
 )
 print(msgspec.json.encode(result).decode())
 """
