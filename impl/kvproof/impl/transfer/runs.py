@@ -22,10 +22,6 @@ Bytes = npt.NDArray[np.int8]
 LARGE = 32 << 10
 """Bytes from which on a stretch is worth a call of its own."""
 
-CUT = 1 << 20
-"""Bytes that one call copies at most. The C library takes larger ones around the caches, and is a
-quarter slower then."""
-
 BUFFER = 4 << 20
 """Bytes of the buffer for pages that are in order on neither side."""
 
@@ -45,9 +41,7 @@ def _copy_runs(grid: Grid) -> None:
     )
     for source, target in zip(grid.sources.tolist(), grid.targets.tolist(), strict=True):
         for from_offset, to_offset, size in runs:
-            for cut in range(0, size, CUT):
-                to = target + to_offset + cut
-                ctypes.memmove(to, source + from_offset + cut, min(CUT, size - cut))
+            ctypes.memmove(target + to_offset, source + from_offset, size)
 
 
 @dataclass(frozen=True)

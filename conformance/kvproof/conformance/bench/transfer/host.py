@@ -35,11 +35,15 @@ class Copied(msgspec.Struct, frozen=True):
 
 
 def measure(page: int, blocks_per_chunk: int, order: str, size: int, times: int) -> Copied:
-    """Move ``size`` bytes as one job, between a KV cache and a tier of twice that size."""
+    """Move ``size`` bytes as one job, between a KV cache and a tier of more than twice that size.
+
+    How much more is no power of two: copies over such a distance meet in the same bank of memory.
+    """
     slots = size // page // blocks_per_chunk
     blocks = slots * blocks_per_chunk
-    region = zeros((2 * blocks, page))
-    memory = HostMemory([region], [[Part(0, page)]], 2 * slots, blocks_per_chunk)
+    region = zeros((2 * blocks + blocks // 7, page))
+    all_slots = 2 * slots + slots // 5
+    memory = HostMemory([region], [[Part(0, page)]], all_slots, blocks_per_chunk)
     moved = _job(blocks, slots, blocks_per_chunk, order)
     large, target = zeros((blocks * page,)), zeros((blocks * page,))
     for touched in (region, large):
