@@ -69,6 +69,13 @@ def test_each_group_moves_its_own_regions() -> None:
     assert memory.chunks[1][1, 0].tolist() == [*second[2, :4].tolist(), 0, 0, 0, 0]
 
 
+def test_layers_of_a_group_that_share_a_region_are_copied_once() -> None:
+    region = cache()
+    memory = HostMemory([region], [[Part(0, 5), Part(0, PAGE), Part(0, 6)]], SLOTS, PER)
+    assert memory.parts == ((Part(0, PAGE),),)
+    assert memory.store(one_group([1], 0, [0])) == PAGE
+
+
 @pytest.mark.parametrize(
     ("block", "slot", "message"),
     [

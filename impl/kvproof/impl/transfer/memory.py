@@ -42,7 +42,8 @@ class Tier:
     """A tier's slots in host memory, for KV caches anywhere.
 
     Attributes:
-        parts: per group, where its blocks lie. What a page has beyond a part's size is padding.
+        parts: per group, where its blocks lie, each region once: layers of a group may share one.
+            What a page has beyond a part's size is padding.
         chunks: per region, the tier's bytes, of shape (slots, blocks of a chunk, bytes of a page).
         layout: the addresses on both sides.
     """
@@ -69,14 +70,16 @@ class Tier:
                 raise ValueError(
                     f"{part.size} bytes do not fit into a page of {regions[part.region].page}"
                 )
-        self.parts = tuple(tuple(group) for group in parts)
+        self.parts = tuple(_distinct(group) for group in parts)
         shapes = [(slots, blocks_per_chunk, region.page) for region in regions]
         if chunks is None:
             chunks = [zeros(shape) for shape in shapes]
         elif [chunk.shape for chunk in chunks] != shapes:
             raise ValueError(f"chunks of {[chunk.shape for chunk in chunks]}, not of {shapes}")
         self.chunks = tuple(chunks)
-        groups = [[self._tensor(part, regions[part.region]) for part in group] for group in parts]
+        groups = [
+            [self._tensor(part, regions[part.region]) for part in group] for group in self.parts
+        ]
         self.layout = Layout(groups, blocks.pop(), slots, blocks_per_chunk)
 
     def _tensor(self, part: Part, region: Region) -> Tensor:
@@ -141,6 +144,14 @@ class HostMemory(Tier):
         plan = plan_load(self.layout, list(moved))
         copy(plan)
         return plan.size
+
+
+def _distinct(parts: Sequence[Part]) -> tuple[Part, ...]:
+    """One part for each region, the largest."""
+    sizes: dict[int, int] = {}
+    for part in parts:
+        sizes[part.region] = max(part.size, sizes.get(part.region, 0))
+    return tuple(Part(region, size) for region, size in sizes.items())
 
 
 def zeros(shape: tuple[int, ...]) -> Bytes:
