@@ -16,14 +16,14 @@ job is told to have failed only when nothing of it is under way any more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
-from typing import Any, Generic
+from collections.abc import Collection, Iterable
+from typing import Generic
 
+from kvproof.impl.transfer.jobs import Direction, Ended, Job, quietly, said
 from kvproof.impl.transfer.layout import Layout
 from kvproof.impl.transfer.order import LastTouch
 from kvproof.impl.transfer.pieces import Pieces
-from kvproof.impl.transfer.plan import CopyPlan, plan_load, plan_store
+from kvproof.impl.transfer.plan import plan_load, plan_store
 from kvproof.impl.transfer.pool import EventPool
 from kvproof.impl.transfer.runtime import (
     CopyFailed,
@@ -32,48 +32,9 @@ from kvproof.impl.transfer.runtime import (
     Reads,
     Runtime,
     StreamT,
-    TransferError,
 )
 
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How a job ended: the bytes that it moved and the seconds that this took.
-
-    ``error`` says why it failed, in one line; None when it did not. ``seconds`` is None where the
-    device could not tell.
-    """
-
-    job: int
-    size: int
-    seconds: float | None
-    error: str | None = None
-
-
-@dataclass(slots=True)
-class _Job(Generic[EventT]):
-    """A job whose end has not been told."""
-
-    number: int
-    size: int = 0
-    start: EventT | None = None
-    end: EventT | None = None
-    held: Any = None
-    ended: bool = False
-    error: str | None = None
-
-
-@dataclass(slots=True)
-class _Direction(Generic[StreamT, EventT]):
-    """Stores or loads; ``jobs`` has those under way, by their place in the order of submission."""
-
-    stream: StreamT
-    plan: Callable[[Layout, list[Pieces]], CopyPlan]
-    touched: LastTouch
-    after_compute: Edge
-    after_slot: Edge
-    after_block: Edge
-    jobs: dict[int, _Job[EventT]]
+__all__ = ["Ended", "TransferEngine"]
 
 
 class TransferEngine(Generic[StreamT, EventT]):
@@ -101,11 +62,11 @@ class TransferEngine(Generic[StreamT, EventT]):
             streams.append(runtime.stream("kv-load"))
         except Exception:
             for stream in streams:
-                _quietly(runtime.destroy_stream, stream)
+                quietly(runtime.destroy_stream, stream)
             self._events.give(self._computed)
             self._events.close()
             raise
-        self._stores: _Direction[StreamT, EventT] = _Direction(
+        self._stores: Direction[StreamT, EventT] = Direction(
             streams[0],
             plan_store,
             LastTouch(layout.blocks, layout.slots),
@@ -114,7 +75,7 @@ class TransferEngine(Generic[StreamT, EventT]):
             Edge.STORE_AFTER_LOAD_OF_BLOCK,
             {},
         )
-        self._loads: _Direction[StreamT, EventT] = _Direction(
+        self._loads: Direction[StreamT, EventT] = Direction(
             streams[1],
             plan_load,
             LastTouch(layout.blocks, layout.slots),
@@ -123,7 +84,7 @@ class TransferEngine(Generic[StreamT, EventT]):
             Edge.LOAD_AFTER_STORE_OF_BLOCK,
             {},
         )
-        self._places: dict[int, tuple[_Direction[StreamT, EventT], int]] = {}
+        self._places: dict[int, tuple[Direction[StreamT, EventT], int]] = {}
         self._submitted = 0
         self._closed = False
         self._pinned: list[int] = []
@@ -151,15 +112,15 @@ class TransferEngine(Generic[StreamT, EventT]):
         self,
         number: int,
         moved: Iterable[Pieces],
-        own: _Direction[StreamT, EventT],
-        other: _Direction[StreamT, EventT],
+        own: Direction[StreamT, EventT],
+        other: Direction[StreamT, EventT],
     ) -> None:
         if self._closed:
             raise RuntimeError("the engine of transfers has been shut down")
         if number in self._places:
             raise RuntimeError(f"transfer job {number} is submitted twice")
         self._submitted += 1
-        job: _Job[EventT] = _Job(number)
+        job: Job[EventT] = Job(number)
         own.jobs[self._submitted] = job
         self._places[number] = own, self._submitted
         try:
@@ -173,23 +134,23 @@ class TransferEngine(Generic[StreamT, EventT]):
             reads = self._after(own, other, pieces)
             self._runtime.record(job.start, own.stream)
         except Exception as caught:
-            job.error, job.ended = _said(caught), True
+            job.error, job.ended = said(caught), True
             return
         own.touched.note(self._submitted, pieces)
         try:
             job.held = self._runtime.copy(own.stream, plan, reads)
         except Exception as caught:
-            job.error = _said(caught)
+            job.error = said(caught)
         try:
             self._runtime.record(job.end, own.stream)
         except Exception as caught:
-            job.error = job.error or _said(caught)
+            job.error = job.error or said(caught)
             self._drain(own, job)
 
     def _after(
         self,
-        own: _Direction[StreamT, EventT],
-        other: _Direction[StreamT, EventT],
+        own: Direction[StreamT, EventT],
+        other: Direction[StreamT, EventT],
         pieces: list[Pieces],
     ) -> Reads:
         """Let the stream wait for the other direction's jobs that share a slot or a block.
@@ -243,27 +204,27 @@ class TransferEngine(Generic[StreamT, EventT]):
                 self._settle(own, job)
                 self._told(job)
             own.jobs.clear()
-            _quietly(self._runtime.drain, own.stream)
-            _quietly(self._runtime.destroy_stream, own.stream)
+            quietly(self._runtime.drain, own.stream)
+            quietly(self._runtime.destroy_stream, own.stream)
         self._places.clear()
         self._events.give(self._computed)
         self._events.close()
         for address in self._pinned:
-            _quietly(self._runtime.unpin, address)
+            quietly(self._runtime.unpin, address)
         self._pinned.clear()
 
-    def _has_ended(self, own: _Direction[StreamT, EventT], job: _Job[EventT]) -> bool:
+    def _has_ended(self, own: Direction[StreamT, EventT], job: Job[EventT]) -> bool:
         assert job.end is not None
         try:
             job.ended = self._runtime.done(job.end)
         except CopyFailed as caught:
-            job.error, job.ended = job.error or _said(caught), True
+            job.error, job.ended = job.error or said(caught), True
         except Exception as caught:
-            job.error = job.error or _said(caught)
+            job.error = job.error or said(caught)
             self._drain(own, job)
         return job.ended
 
-    def _settle(self, own: _Direction[StreamT, EventT], job: _Job[EventT]) -> None:
+    def _settle(self, own: Direction[StreamT, EventT], job: Job[EventT]) -> None:
         """Wait for one job. Where that cannot be done by its event, for all of its stream."""
         if job.ended:
             return
@@ -272,20 +233,20 @@ class TransferEngine(Generic[StreamT, EventT]):
             self._runtime.wait(job.end)
             job.ended = True
         except CopyFailed as caught:
-            job.error, job.ended = job.error or _said(caught), True
+            job.error, job.ended = job.error or said(caught), True
         except Exception as caught:
-            job.error = job.error or _said(caught)
+            job.error = job.error or said(caught)
             self._drain(own, job)
 
-    def _drain(self, own: _Direction[StreamT, EventT], job: _Job[EventT]) -> None:
+    def _drain(self, own: Direction[StreamT, EventT], job: Job[EventT]) -> None:
         """The job has failed; a stream that cannot even be drained is lost, and moves no byte."""
-        _quietly(self._runtime.drain, own.stream)
+        quietly(self._runtime.drain, own.stream)
         job.ended = True
 
-    def _told(self, job: _Job[EventT]) -> Ended:
+    def _told(self, job: Job[EventT]) -> Ended:
         seconds = None
         if job.error is None and job.start is not None and job.end is not None:
-            seconds = _quietly(self._runtime.seconds, job.start, job.end)
+            seconds = quietly(self._runtime.seconds, job.start, job.end)
         for event in (job.start, job.end):
             if event is not None:
                 self._events.give(event)
@@ -298,20 +259,6 @@ class TransferEngine(Generic[StreamT, EventT]):
             try:
                 self._runtime.pin(address, size)
             except Exception as caught:
-                return _said(caught)
+                return said(caught)
             self._pinned.append(address)
-        return None
-
-
-def _said(error: Exception) -> str:
-    """One line; what is no error of ours says its kind."""
-    text = str(error).partition("\n")[0]
-    return text if isinstance(error, TransferError) else f"{type(error).__name__}: {text}"
-
-
-def _quietly(call: Callable[..., Any], *arguments: Any) -> Any:
-    """The call's answer, or None where it fails: nothing depends on it."""
-    try:
-        return call(*arguments)
-    except Exception:
         return None
