@@ -7,16 +7,12 @@ from collections.abc import Collection, Sequence
 
 from kvproof.impl.scheduler.views import Key
 
-ASIDE = "(aside)"
-"""Whose a key is that was met while it was held."""
-
 
 class PlainTier:
     """Keys in lists, no slots.
 
     Attributes:
         order: the keys that are here, the oldest first.
-        aside: keys that were held when the next to leave was looked for, the oldest first.
         users: those who have begun and not ended, in the order of their coming.
         whose: by key, the user among whose keys it stands.
         pending: keys that are being stored.
@@ -34,14 +30,13 @@ class PlainTier:
     def reset(self) -> None:
         self.users: list[str] = []
         self.order: list[Key] = []
-        self.aside: list[Key] = []
         self.whose: dict[Key, str] = {}
         self.pending: set[Key] = set()
         self.pins: Counter[Key] = Counter()
         self.offers.clear()
 
     def here(self) -> set[Key]:
-        return {*self.order, *self.aside}
+        return set(self.order)
 
     def readable(self) -> set[Key]:
         return self.here() - self.pending
@@ -75,9 +70,8 @@ class PlainTier:
 
     def move(self, key: Key, user: str, last: bool) -> None:
         """To an end of what a user uses: it leaves last of that, or first."""
-        for keys in (self.order, self.aside):
-            if key in keys:
-                keys.remove(key)
+        if key in self.order:
+            self.order.remove(key)
         mine = self.mine(user)
         if not mine:
             self.order.append(key)
@@ -123,14 +117,10 @@ class PlainTier:
             return None
         if short > 0:
             self.refresh(user)
-            for key in list(self.order):
+            for key in self.order:
                 if len(leaving) == short or (self.chained and self.whose[key] == user):
                     break
-                if self.held(key):
-                    self.order.remove(key)
-                    self.aside.append(key)
-                    self.whose[key] = ASIDE
-                elif key not in keys:
+                if not self.held(key) and key not in keys:
                     leaving.append(key)
             if len(leaving) < short:
                 return None
@@ -146,21 +136,11 @@ class PlainTier:
             self.make_young(used, user)
         return wanted, leaving
 
-    def let_go(self, key: Key) -> None:
-        if key in self.aside:
-            self.aside.remove(key)
-            self.order.insert(0, key)
-            self.whose[key] = ""
-
     def stored(self, key: Key, success: bool) -> None:
         self.pending.remove(key)
-        if success:
-            self.let_go(key)
-        else:
+        if not success:
             self.whose.pop(key, None)
-            for keys in (self.order, self.aside):
-                if key in keys:
-                    keys.remove(key)
+            self.order.remove(key)
 
     def pin(self, keys: Sequence[Key]) -> None:
         self.pins.update(keys)
@@ -168,5 +148,3 @@ class PlainTier:
     def unpin(self, keys: Sequence[Key]) -> None:
         for key in keys:
             self.pins[key] -= 1
-            if not self.pins[key]:
-                self.let_go(key)

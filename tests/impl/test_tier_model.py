@@ -198,7 +198,7 @@ class Tiers(RuleBasedStateMachine):
             return
         policy: Any = self.tier.policy
         order = [self.tier._keys[slot] for slot in policy._order]
-        assert order == self.plain.aside + self.plain.order
+        assert order == self.plain.order
         assert len(policy._order) == len(order)
 
 

@@ -103,7 +103,7 @@ def test_a_head_that_two_requests_share_leaves_after_both_tails() -> None:
     assert [store(tier, one, "t") for one in "yzuv"] == ["", "b", "c", "a"]
 
 
-def test_pinned_and_pending_keys_stay_and_come_back_as_the_oldest() -> None:
+def test_pinned_and_pending_keys_stay_in_their_place() -> None:
     tier = CpuTier(3)
     store(tier, "cba", "r")
     tier.prepare_load(keys("a"))

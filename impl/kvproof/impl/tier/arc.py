@@ -119,10 +119,6 @@ class Arc(Policy):
         while here + len(self._left_recent) + len(self._left_frequent) > 2 * self._capacity:
             (self._left_frequent or self._left_recent).popitem(last=False)
 
-    def let_go(self, slot: int) -> None:
-        """See ``Policy``."""
-        (self._recent if slot in self._recent else self._frequent).let_go(slot)
-
     def begin(self, user: Hashable) -> None:
         """See ``Policy``."""
         self._recent.begin(user)

@@ -41,10 +41,6 @@ class Lru(Policy):
         """See ``Policy``."""
         self._order.remove((slot,))
 
-    def let_go(self, slot: int) -> None:
-        """See ``Policy``."""
-        self._order.let_go(slot)
-
     def begin(self, user: Hashable) -> None:
         """See ``Policy``."""
         self._order.begin(user)

@@ -1,4 +1,4 @@
-"""Slots from the one used longest ago to the one used last; all calls are O(1) a slot.
+"""Slots from the one used longest ago to the one used last; a use is O(1) a slot.
 
 A doubly linked list in two lists of slot numbers. What one user uses is a *segment*, a run without
 gaps: it moves to the young end as a whole whenever that user comes back, because a use lasts as
@@ -28,26 +28,24 @@ class _Segment:
 class Order:
     """Slots in the order of their last use.
 
-    A slot that is held, and is met where the next one to leave is looked for, steps aside; when it
-    is let go it comes back to the old end. So it is met once, not at every look.
+    Slots that are held keep their places, and are passed over where the next one to leave is looked
+    for. Few stand there: what is held was used lately, so it is young.
 
     ``pins``: by slot, 0 when it may leave; read, never written.
     """
 
     def __init__(self, pins: Sequence[int]) -> None:
         self._pins = pins
-        # Two circles share the lists: the order itself, and the slots that have stepped aside.
-        self._root, self._side = len(pins), len(pins) + 1
-        # Segments of no user: their ends are not kept.
-        self._nobody, self._aside = _Segment(), _Segment()
+        # The list is a circle through one place that is no slot.
+        self._root = len(pins)
         self.clear()
 
     def clear(self) -> None:
         """Nothing is here, and nobody is known."""
-        capacity, circles = self._root, (self._root, self._side)
-        self._younger = [*[0] * capacity, *circles]
-        self._older = [*[0] * capacity, *circles]
-        self._segment: list[_Segment | None] = [None] * capacity
+        root = self._root
+        self._younger = [*[0] * root, root]
+        self._older = [*[0] * root, root]
+        self._segment: list[_Segment | None] = [None] * root
         self._segments: dict[Hashable, _Segment] = {}
         self._users = 0
         self._size = 0
@@ -59,12 +57,11 @@ class Order:
         return self._segment[slot] is not None
 
     def __iter__(self) -> Iterator[int]:
-        """The oldest first; what has stepped aside is older than the rest."""
-        for end in (self._side, self._root):
-            slot = self._younger[end]
-            while slot != end:
-                yield slot
-                slot = self._younger[slot]
+        """The oldest first."""
+        slot = self._younger[self._root]
+        while slot != self._root:
+            yield slot
+            slot = self._younger[slot]
 
     # --- uses ---
 
@@ -156,23 +153,12 @@ class Order:
         found: list[int] = []
         slot = younger[root]
         while slot != root and len(found) < count:
-            after = younger[slot]
-            owner = segment[slot]
-            if owner is mine and not own:
+            if not own and segment[slot] is mine:
                 break  # it is at the young end: nothing else comes behind it
-            if pins[slot]:
-                self._unlink(slot, owner)
-                self._link(slot, self._side, self._older[self._side], self._aside)
-            elif slot not in spared:
+            if not pins[slot] and slot not in spared:
                 found.append(slot)
-            slot = after
+            slot = younger[slot]
         return found
-
-    def let_go(self, slot: int) -> None:
-        """A slot may leave again: where it had stepped aside, it comes back."""
-        if self._segment[slot] is self._aside:
-            self._unlink(slot, self._aside)
-            self._link(slot, self._younger[self._root], self._root, self._nobody)
 
     def remove(self, slots: Iterable[int]) -> None:
         """Slots are here no more."""
@@ -182,12 +168,6 @@ class Order:
             self._size -= 1
 
     # --- the list ---
-
-    def _link(self, slot: int, above: int, below: int, segment: _Segment) -> None:
-        """Put a slot that belongs to no user between two neighbours."""
-        self._older[above] = self._younger[below] = slot
-        self._older[slot], self._younger[slot] = below, above
-        self._segment[slot] = segment
 
     def _unlink(self, slot: int, segment: _Segment | None) -> None:
         """Take a slot out from between its neighbours; ``segment`` is its own.

@@ -60,9 +60,6 @@ class Policy(ABC):
     def begin(self, user: Hashable) -> None:  # noqa: B027
         """A request begins."""
 
-    def let_go(self, slot: int) -> None:  # noqa: B027
-        """Nothing holds a slot any more."""
-
     def forget(self, user: Hashable) -> None:  # noqa: B027
         """A request has ended."""
 

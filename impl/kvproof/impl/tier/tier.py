@@ -149,7 +149,6 @@ class CpuTier:
             pins[slot] -= 1
             if not pins[slot]:
                 self._idle += 1
-                self.policy.let_go(slot)
 
     # --- stores ---
 
@@ -220,7 +219,6 @@ class CpuTier:
             self._pins[slot] = 0
             if success:
                 self._idle += 1
-                self.policy.let_go(slot)
                 done.append(key)
             else:
                 del self._slots[key]
