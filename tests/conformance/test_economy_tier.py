@@ -84,11 +84,15 @@ def test_e5_nothing_is_asked_of_a_run_without_events() -> None:
 
 
 def third_comes(
-    evicted: str, options: dict[str, bool | int | str | None] | None = None, used: bool = False
+    evicted: str,
+    options: dict[str, bool | int | str | None] | None = None,
+    used: bool = False,
+    refused: bool = False,
 ) -> Tale:
     """Two requests were stored and ended, one after the other; a third one needs room.
 
-    ``evicted`` is whose chunk leaves; ``used``: the third had offered the older one's, too.
+    ``evicted`` is whose chunk leaves; ``used``: a fourth had offered the older one's, too;
+    ``refused``: with one of its own, for which there was no room.
     """
     s = Tale(num_slots=2, options=options or {})
     s.left("a#0", tokens(0, 4))
@@ -101,6 +105,9 @@ def third_comes(
     if used:
         s.compute_prompt("d#0", tokens(0, 4), first_block=4)
         s.decline("d#0", keys["older"])
+    if refused:
+        s.compute_prompt("d#0", tokens(0, 8), first_block=4)
+        s.refuse("d#0", keys["older"], s.key("d#0", 1))
     s.compute_prompt("c#0", tokens(70, 4), first_block=3)
     slot = 0 if evicted == "older" else 1
     s.accept("c#0", (s.key("c#0", 0), slot), evicted=(keys[evicted],))
@@ -125,6 +132,12 @@ def test_e7_the_older_of_two_leaves() -> None:
 def test_e7_what_is_used_again_is_no_longer_old() -> None:
     assert third_comes("newer", used=True).missed() == []
     assert [id for id, _, _ in third_comes("older", used=True).missed()] == ["E7"]
+
+
+@pytest.mark.parametrize("evicted", ["older", "newer"])
+def test_e7_a_tier_decides_whether_a_refused_offer_is_a_use(evicted: str) -> None:
+    """The CPU tier of 0.32.0 says that it is; one that says no is as good."""
+    assert third_comes(evicted, refused=True).missed() == []
 
 
 def test_e7_other_policies_have_other_orders() -> None:

@@ -91,6 +91,20 @@ def test_a_chunk_that_was_not_offered_is_told_by_a_load_that_reached_further() -
     assert missed(s) == ["E3 judge_chunk (full, behind a load, shared)"]
 
 
+def test_a_chunk_that_was_not_offered_is_told_by_a_preemption() -> None:
+    s = Tale()
+    (block,) = s.compute_prompt("a#0", tokens(0, 4), first_block=1)
+    s.emit(ev.Preempt(s.step, S, "a#0"))
+    s.free("a#0", block, why="preempt")
+    s.idle()
+    s.question("a#0")
+    s.answer("a#0", 0)
+    s.lease("a#0", 0, 2)
+    s.run(("a#0", 0, 5, [998]))
+    s.end("a#0", 2)
+    assert missed(s) == ["E3 judge_chunk (full, put back)"]
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [({"retention_interval": 0}, "retained"), ({"asynchronous": True}, "ahead")],

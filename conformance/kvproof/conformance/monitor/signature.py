@@ -16,6 +16,7 @@ knows a release. A kind is a few words, from coarse to fine, each there only whe
     "one more"              it is about a lookup, and a window is whole chunks and one token more
     "local"                 it is about a lookup, and a group attends to its own span of tokens only
     "behind a load"         the chunk that was lost ends where its request loaded up to, or before
+    "put back"              the request that lost the chunk was preempted, and began anew
     "shared"                the blocks that it is about are also another request's, or were
     "refused"               the tier had no room for the key when the request offered it
     "retained"              it is about a key that was lost, and not every boundary is retained
@@ -195,6 +196,8 @@ class Circumstances:
         depth, positions = world.depth_named_by(key), world.positions_named_by(key)
         if any(depth <= self._loaded_to.get(r, 0) for r in requests):
             yield "behind a load"
+        if any(r in world.preempted_in for r in requests):
+            yield "put back"
         if any((r, position) in self._shared for r in requests for position in positions):
             yield "shared"
         if any((r, key) in self._refused for r in requests):

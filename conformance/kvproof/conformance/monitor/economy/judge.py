@@ -94,8 +94,7 @@ class Economy:
     def _prepare_store(self, event: ev.PrepareStore) -> None:
         self._offers.note(event)
         self._recency.leave(event.evicted)
-        if not event.refused:
-            self._recency.use(event.req, event.keys)
+        self._recency.use(event.req, event.keys, event.refused)
 
     def _promote(self, event: ev.Promote) -> None:
         if event.evicted:

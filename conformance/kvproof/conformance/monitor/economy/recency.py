@@ -73,8 +73,12 @@ class Recency:
                 if not use.now:
                     self._idle[key] = self._moment
 
-    def use(self, req: str, keys: Iterable[str]) -> None:
-        """A request uses those of the keys that are in the tier."""
+    def use(self, req: str, keys: Iterable[str], refused: bool = False) -> None:
+        """A request uses those of the keys that are in the tier.
+
+        Whether an offer that was refused is a use of those that it has, a tier may decide: they are
+        not old while the request lives, and no newer for it.
+        """
         life = self._lives.get(req)
         user = None if life is None else self._users.get(life)
         if user is None:
@@ -87,7 +91,7 @@ class Recency:
             user.used[group][key] = self._world.depth_named_by(name) // size - 1
             use = self._uses.setdefault(key, Use(user))
             use.now.add(user)
-            if use.latest.arrived < user.arrived:
+            if use.latest.arrived < user.arrived and not refused:
                 use.latest = user
             self._idle.pop(key, None)
 
