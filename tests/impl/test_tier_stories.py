@@ -248,3 +248,34 @@ def test_what_two_requests_use_stays_young_as_long_as_the_one_that_came_last() -
     store(tier, "d", "second")
     assert store(tier, "y", "fourth") == "x"
     assert names(tier.resident()) == "abcdy"
+
+
+def test_what_the_last_to_come_used_goes_to_the_next_user_when_that_has_ended() -> None:
+    tier = chained(4)
+    tier.new_request("first")
+    tier.new_request("second")
+    store(tier, "a", "second")
+    tier.finished_request("second")
+    store(tier, "ab", "first")
+    store(tier, "x", "third")
+    store(tier, "c", "first")
+    assert store(tier, "y", "fourth") == "x"
+
+
+def test_what_stays_with_another_request_leaves_after_what_was_used_with_it() -> None:
+    tier = chained(3)
+    tier.new_request("first")
+    tier.new_request("second")
+    store(tier, "bc", "first")
+    store(tier, "a", "second")
+    tier.touch(keys("abc"), "first")
+    assert [store(tier, one, "third") for one in "xyz"] == ["c", "b", "a"]
+
+
+def test_arc_takes_recent_ones_within_their_share_when_there_is_nothing_else() -> None:
+    tier = CpuTier(2, Arc)
+    store(tier, "ab", "r")
+    arc = tier.policy
+    assert isinstance(arc, Arc)
+    arc.target = 2
+    assert store(tier, "c", "s") == "b"
