@@ -268,7 +268,7 @@ def test_what_stays_with_another_request_leaves_after_what_was_used_with_it() ->
     tier.new_request("second")
     store(tier, "bc", "first")
     store(tier, "a", "second")
-    tier.touch(keys("abc"), "first")
+    tier.touch(keys("ba"), "first")
     assert [store(tier, one, "third") for one in "xyz"] == ["c", "b", "a"]
 
 
