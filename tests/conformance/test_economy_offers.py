@@ -9,7 +9,7 @@ import pytest
 from kvproof.conformance.trace import events as ev
 from kvproof.conformance.trace.events import SCHEDULER_RANK as S
 from tests.conformance.economy_story import Tale
-from tests.conformance.story import RECURRENT, tokens
+from tests.conformance.story import RECURRENT, WINDOW, tokens
 
 # --- E3 ---
 
@@ -115,6 +115,28 @@ def test_e3_a_refused_chunk_is_owed_once_there_is_room(room: bool) -> None:
     s.end("b#0", *blocks)
     found = [("E3", s.last() - 1, never_offered(s.show("b#0", 0), 1, "b#0"))]
     assert s.missed() == (found if room else [])
+
+
+@pytest.mark.parametrize("later", [True, False])
+def test_e3_room_that_changes_after_a_refusal_helps_from_the_next_window_on(later: bool) -> None:
+    """Another request's turn comes after it, and takes the place of something."""
+    s = Tale(groups=(WINDOW,))
+    keys = s.stored("a#0", tokens(50, 4), first_block=9)
+    s.arrive("b#0", tokens(0, 5))
+    s.lease("b#0", 0, 1)
+    s.refuse("b#0", s.key("b#0", 0))
+    s.arrive("x#0", tokens(70, 4))
+    s.lease("x#0", 0, 8)
+    s.accept("x#0", (s.key("x#0", 0), 0), evicted=(keys[0],))
+    s.run(("b#0", 0, 4, []), ("x#0", 0, 4, [998]))
+    if later:
+        s.lease("b#0", 1, 2)
+        s.run(("b#0", 4, 5, [999]))
+    s.free("b#0", 1, why="slide")
+    s.idle()
+    s.end("b#0", *([2] if later else []))
+    found = [("E3", s.last() - 1, never_offered(s.show("b#0", 0), 1, "b#0"))]
+    assert s.missed() == (found if later else [])
 
 
 @pytest.mark.parametrize("again", [True, False])

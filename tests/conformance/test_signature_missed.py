@@ -105,6 +105,18 @@ def test_a_chunk_that_was_not_offered_is_told_by_a_preemption() -> None:
     assert missed(s) == ["E3 judge_chunk (full, put back)"]
 
 
+def test_a_chunk_that_was_not_offered_is_told_by_a_session_that_went_on() -> None:
+    s = Tale()
+    (block,) = s.compute_prompt("a#0", tokens(0, 3), first_block=1)
+    s.emit(ev.Extended(s.step, S, "a#0", 3, [7]))
+    s.known["a#0"][3:] = [7]
+    s.hashed.pop("a#0", None)
+    s.rehash("a#0")
+    s.run(("a#0", 3, 4, [999]))
+    s.end("a#0", block)
+    assert missed(s) == ["E3 judge_chunk (full, extended)"]
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [({"retention_interval": 0}, "retained"), ({"asynchronous": True}, "ahead")],

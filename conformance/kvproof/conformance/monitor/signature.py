@@ -15,6 +15,7 @@ knows a release. A kind is a few words, from coarse to fine, each there only whe
     "in part"               a lookup waits for a chunk that is stored without all its blocks
     "one more"              it is about a lookup, and a window is whole chunks and one token more
     "local"                 it is about a lookup, and a group attends to its own span of tokens only
+    "extended"              the request that lost the chunk is a session that went on
     "behind a load"         the chunk that was lost ends where its request loaded up to, or before
     "put back"              the request that lost the chunk was preempted, and began anew
     "shared"                the blocks that it is about are also another request's, or were
@@ -50,6 +51,7 @@ class Circumstances:
         self._left: dict[tuple[Request, Lease], str] = {}
         self._passed: Counter[tuple[Request, str]] = Counter()
         self._arrived_in: dict[Request, int] = {}
+        self._extended: set[Request] = set()
         self._loaded_to: dict[Request, int] = {}
         self._refused: set[tuple[Request, str]] = set()
         # By the trace's numbers: a lease has no other name before it is announced.
@@ -64,6 +66,8 @@ class Circumstances:
                 self._arrived_in[world.request(req)] = world.reference.epoch
             case ev.Free(req=req, lease=lease, why=why):
                 self._left[world.request(req), world.lease(lease)] = _HOW.get(why, "let go")
+            case ev.Extended(req=req):
+                self._extended.add(world.request(req))
             case ev.Lease(lease=lease, req=req):
                 self._had[lease] = {world.request(req)}
             case ev.Share():
@@ -194,6 +198,8 @@ class Circumstances:
             return
         requests = [Request(value) for sort, value in elements.values() if sort == "Request"]
         depth, positions = world.depth_named_by(key), world.positions_named_by(key)
+        if any(r in self._extended for r in requests):
+            yield "extended"
         if any(depth <= self._loaded_to.get(r, 0) for r in requests):
             yield "behind a load"
         if any(r in world.preempted_in for r in requests):

@@ -40,6 +40,7 @@ class Life:
         fresh: offers since it started (again).
         refused: its last refused offer, and how often room had changed by then.
         refused_at: how often room had changed when a chunk was refused last.
+        refused_in: the window in which that was.
     """
 
     r: Request
@@ -63,6 +64,7 @@ class Life:
     fresh: Counter[Chunk] = field(default_factory=Counter)
     refused: tuple[frozenset[str], int] | None = None
     refused_at: dict[Chunk, int] = field(default_factory=dict)
+    refused_in: dict[Chunk, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.examined = [0] * self.groups
@@ -83,6 +85,7 @@ class Life:
         self.present.clear()
         self.refused = None
         self.refused_at.clear()
+        self.refused_in.clear()
         self.steady = False
 
 

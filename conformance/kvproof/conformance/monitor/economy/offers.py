@@ -64,6 +64,7 @@ class Offers:
             life.refused = frozenset(event.keys), lives.room
             for chunk in chunks:
                 life.refused_at[chunk] = lives.room
+                life.refused_in[chunk] = event.step
                 life.chances.pop(chunk, None)
         else:
             life.offers.update(chunks)
@@ -111,7 +112,7 @@ class Offers:
                 if life.start is None:
                     life.start = self._world.asked_from.get(life.r, 0), computing.start
                 life.states.add(computing.end)
-                self._examine(life, computing.end)
+                self._examine(life, computing.end, event.step)
         yield from self.judge_ends()
 
     def finish(self, event: ev.Finish) -> None:
@@ -126,20 +127,20 @@ class Offers:
         life.steady = life.steady and event.status in ENDS
         if event.status in ENDS or event.status == "aborted":
             could, chances = set(life.could), life.chances.copy()
-            self._examine(life, life.horizon)
+            self._examine(life, life.horizon, event.step)
             for chunk in (life.could - could) | (life.chances - chances).keys():
                 life.last_chance[chunk] = self._leases(life.r, chunk)
             self._lives.ending.append(life)
 
-    def _examine(self, life: Life, computed: int) -> None:
+    def _examine(self, life: Life, computed: int, step: int) -> None:
         for group, sizes in enumerate(self._geometry.groups):
             complete = computed // sizes.tokens_per_chunk
             life.open.update((group, n) for n in range(life.examined[group], complete))
             life.examined[group] = max(life.examined[group], complete)
         for chunk in list(life.open):
-            self._visit(life, chunk)
+            self._visit(life, chunk, step)
 
-    def _visit(self, life: Life, chunk: Chunk) -> None:
+    def _visit(self, life: Life, chunk: Chunk, step: int) -> None:
         key = self._key(life.r, chunk)
         if key is None:
             return
@@ -151,7 +152,8 @@ class Offers:
         if not held or chunk in life.offers or chunk in life.present:
             life.open.discard(chunk)
         elif life.refused_at.get(chunk, -1) < self._lives.room:
-            life.chances[chunk] += 1
+            # Requests have their turns: what changes after a refusal helps from the next window on.
+            life.chances[chunk] += life.refused_in.get(chunk) != step
 
     def _is_held(self, life: Life, chunk: Chunk) -> bool:
         """Whether the request has all blocks of a complete chunk; of a state, just that one."""
