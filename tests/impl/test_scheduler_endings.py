@@ -107,3 +107,14 @@ def test_what_was_on_the_gpu_is_not_stored_for_a_request_that_computed_nothing()
     world.scheduler.report(load, failed=True)
     world.finish("a")
     assert world.step({}).stores == {}
+
+
+def test_what_another_connector_has_yet_to_bring_is_not_stored() -> None:
+    world = World(sizes(full(2)))
+    request = world.add(SmallRequest("a", 5))
+    assert world.scheduler.lookup(request, 0) == 0
+    world.table("a", [1, 2])
+    world.scheduler.allocated(request, [[]], 0, 0)
+    request.num_computed_tokens = 4
+    world.finish("a")
+    assert world.step({}).stores == {}

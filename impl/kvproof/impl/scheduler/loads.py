@@ -138,7 +138,6 @@ class Loads:
         """The engine takes ``external`` tokens of the last answer; see ``OffloadScheduler``."""
         request = state.request
         boundary = computed + external
-        state.sure = computed
         keys, ends, transfer = self._plan(request, blocks, computed, boundary)
         if not self._readable(state, keys, computed, boundary):
             self.lose(request.request_id)

@@ -45,8 +45,8 @@ class RequestState:
         whole: all that the answer rests on was asked since the last time that anything was.
         answer: what that lookup found.
         awaits: the first job number that was still to come when its lookup was first put off.
-        sure: tokens that the GPU has while a load is under way, and after one that failed; None
-            when it has all that the engine counts as computed.
+        filled: its blocks hold all that the engine counts as computed: a load of ours has come in,
+            or a step has computed tokens of it, since it was last asked for.
         polls: how often it was put off since then with none of the earlier jobs in flight.
     """
 
@@ -65,5 +65,5 @@ class RequestState:
     whole: bool = True
     answer: Answer = field(default_factory=lambda: Answer(0))
     awaits: int | None = None
-    sure: int | None = None
+    filled: bool = False
     polls: int = 0

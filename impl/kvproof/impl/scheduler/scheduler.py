@@ -111,9 +111,10 @@ class OffloadScheduler:
         if state is not None:
             self._alarms.forget(request_id)
             self._stores.waiting.pop(request_id, None)
-            if state.sure is not None:
-                # The engine counts what a load was to bring as soon as it has handed out blocks;
-                # of what it found on the GPU, this request has computed nothing.
+            if not state.filled:
+                # The engine counts what a load is to bring, ours or another connector's, as soon as
+                # it has handed out blocks; of what it found on the GPU, this request has computed
+                # nothing.
                 tokens = 0
             self._stores.ending.append(Ending(state, tokens, blocks))
             del self.requests[request_id]
@@ -132,7 +133,10 @@ class OffloadScheduler:
         ``bound`` is the most that the engine has a use for.
         """
         state = self.requests.get(request.request_id)
-        return 0 if state is None else self._loads.lookup(state, computed, bound)
+        if state is None:
+            return 0
+        state.filled = False
+        return self._loads.lookup(state, computed, bound)
 
     def allocated(
         self, request: RequestView, blocks: Sequence[Sequence[int]], external: int, computed: int
@@ -172,7 +176,7 @@ class OffloadScheduler:
         requests = self.requests
         for request_id in step.started:
             if request_id in requests:
-                requests[request_id].sure = None
+                requests[request_id].filled = True
                 stores.started(requests[request_id])
         for request_id, handed in step.handed.items():
             if request_id in requests:
@@ -196,9 +200,7 @@ class OffloadScheduler:
         for request_id, state in list(self._stores.waiting.items()):
             if state.states:
                 self._stores.offer_states(state, None, plan)
-            if state.sure is not None:
-                continue
-            if state.refused and state.refused_at != self._ledger.room:
+            if state.filled and state.refused and state.refused_at != self._ledger.room:
                 computed = state.request.num_computed_tokens + step.scheduled.get(request_id, 0)
                 self._stores.offer(state, computed, None, plan)
 
@@ -217,7 +219,7 @@ class OffloadScheduler:
                 if job.failed:
                     self._ledger.refuse(job)
                 else:
-                    state.sure = None
+                    state.filled = True
         return job
 
     def reset(self) -> None:
