@@ -165,6 +165,17 @@ def test_a_lookup_that_wants_too_much_is_told_by_its_groups(
     assert missed(s) == [f"E1 judge_answer{told}"]
 
 
+def test_a_lookup_that_answers_too_little_is_told_by_its_cap() -> None:
+    s = Tale()
+    s.stored("a#0", tokens(0, 8))
+    s.known["b#0"] = tokens(0, 9)
+    s.emit(ev.Arrive(s.step, S, "b#0", tokens(0, 9), max_load=8))
+    s.rehash("b#0")
+    s.question("b#0")
+    s.answer("b#0", 4)
+    assert missed(s) == ["E1 judge_answer (capped)"]
+
+
 def test_an_event_that_is_wrong_is_told_by_a_reset() -> None:
     for reset, told in ((False, ""), (True, ", after a reset")):
         s = Tale()

@@ -15,6 +15,7 @@ knows a release. A kind is a few words, from coarse to fine, each there only whe
     "in part"               a lookup waits for a chunk that is stored without all its blocks
     "one more"              it is about a lookup, and a window is whole chunks and one token more
     "local"                 it is about a lookup, and a group attends to its own span of tokens only
+    "capped"                it is about a lookup, and its client caps what is loaded
     "extended"              the request that lost the chunk is a session that went on
     "behind a load"         the chunk that was lost ends where its request loaded up to, or before
     "put back"              the request that lost the chunk was preempted, and began anew
@@ -115,7 +116,7 @@ class Circumstances:
         if isinstance(event, ev.Answer) and event.tokens is None:
             words += self._wait(about)
         if isinstance(event, ev.Answer):
-            words += self._reach()
+            words += self._reach(about)
         if action == "judge_flush":
             words += self._flushed(about)
         elif action in _ABOUT_LOSSES:
@@ -169,14 +170,17 @@ class Circumstances:
         if self._stored_in_part(r):
             yield "in part"
 
-    def _reach(self) -> Iterator[str]:
-        """Of which groups a lookup may take more to be needed than any forward reads."""
+    def _reach(self, about: About) -> Iterator[str]:
+        """Of which groups a lookup may take more to be needed than any forward reads; a cap."""
         header = self.world.header
         chunks = [(g.window, g.tokens_per_block * header.blocks_per_chunk) for g in header.groups]
         if any(window and window % size == 1 for window, size in chunks):
             yield "one more"
         if any(group.kind == "chunked" for group in header.groups):
             yield "local"
+        r = about.request
+        if r is not None and r in self.world.limits and self.world.limits[r].max_load is not None:
+            yield "capped"
 
     def _flushed(self, about: About) -> Iterator[str]:
         """Why a store is waited for, none of whose blocks anybody changes."""
