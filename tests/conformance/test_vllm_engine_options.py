@@ -160,6 +160,10 @@ def test_retention_keeps_window_blocks_at_its_multiples() -> None:
     assert facts("0.21.0")["retention"]["16"] == missing
 
 
+def test_a_draft_that_only_pads_a_step_is_no_token() -> None:
+    assert facts("0.32.0")["padded"] == [[[0, 1]], None]
+
+
 def test_a_drafters_last_block_is_not_counted_on() -> None:
     """The window group reaches 40; a drafter's last block is dropped."""
     assert facts("0.32.0")["draft"] == {"plain": 40, "draft": 36}
@@ -244,6 +248,7 @@ def _look() -> dict[str, Any]:
             str(n): _tried(functools.partial(_retained, target, n)) for n in (None, 0, 16, 6)
         },
         "draft": _draft(target),
+        "padded": _tried(lambda: _padded(target)),
         "uneven": _tried(lambda: _uneven(target)),
         "sync": {str(n): _tried(functools.partial(_sync, target, n)) for n in (0, 163840)},
         "failures of the stock worker": _stock_failures(target),
@@ -422,6 +427,19 @@ def _draft(target: Any) -> dict[str, Any]:
         name: _tried(lambda setup=setup: _hits(target, setup, moves)[-1])
         for name, setup in (("plain", HYBRID), ("draft", drafted))
     }
+
+
+def _padded(target: Any) -> list[Any]:
+    """What is computed of a one-token prompt beside a running request, and what the monitor says.
+
+    The core schedules a draft for it that nobody has drafted.
+    """
+    setup = _with(FULL, groups=tuple(msgspec.structs.replace(g, draft=True) for g in FULL.groups))
+    moves = [Add("a", PROMPT[:5], 2), Step(), Add("b", PROMPT[:1], 1), Drain()]
+    engine, events, _ = _play(target, setup, moves)
+    computed = [c for e in events if isinstance(e, ev.Scheduled) for c in e.computing]
+    spans = [[c.start, c.end] for c in computed if c.req == "b#0"]
+    return [spans, _finding(engine.header, events)]
 
 
 def _uneven(target: Any) -> int | None:

@@ -333,7 +333,9 @@ class VllmEngine:
         for identity, tokens in output.num_scheduled_tokens.items():
             request = self._scheduler.requests[identity]
             start = request.num_computed_tokens
-            end = start + tokens
+            # The core pads the step of a request that is new and has one token to compute. Such
+            # drafts are nobody's tokens: all are rejected.
+            end = start + tokens - len(output.scheduled_spec_decode_tokens.get(identity, ()))
             self._blocks.advance(identity, start, end)
             name = self._recorder.of_request(request)
             # Outputs on their way count as known: the worker has them.
