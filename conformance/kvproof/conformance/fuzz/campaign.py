@@ -25,7 +25,13 @@ from kvproof.conformance.fuzz.collector import patient_collector
 from kvproof.conformance.fuzz.machine import EngineMachine, machine_for
 from kvproof.conformance.fuzz.repeatable import without_local_constants
 from kvproof.conformance.fuzz.session import MakeJudge, Session, monitor
-from kvproof.conformance.fuzz.shrink import DEFAULT_REPLAYS, MISSED_REPLAYS, Shrunk, shrink
+from kvproof.conformance.fuzz.shrink import (
+    DEFAULT_REPLAYS,
+    MISSED_REPLAYS,
+    RELATED_REPLAYS,
+    Shrunk,
+    shrink,
+)
 from kvproof.conformance.fuzz.strategies import DISTURBANCES, Plan
 from kvproof.conformance.fuzz.traits import Trait, steered
 from kvproof.conformance.monitor.finding import MISSED, Finding, Signature
@@ -109,7 +115,7 @@ class _Ledger:
         allow: Set[Signature],
         severity: str,
         stop_at: int | None,
-        work_out: Callable[[Session, Finding], tuple[Shrunk, list[Path]]],
+        work_out: Callable[[Session, Finding, bool], tuple[Shrunk, list[Path]]],
         progress: Callable[[CampaignProgress], None] | None,
     ) -> None:
         # The clock starts with the end of the first example: an engine's first start takes long.
@@ -165,7 +171,7 @@ class _Ledger:
         self.seen.add(signature)
         at, began = self.elapsed(), time.monotonic()
         self.report("shrinking")
-        shrunk, files = self.work_out(session, finding)
+        shrunk, files = self.work_out(session, finding, self._related(finding))
         assert self.started is not None
         self.started += time.monotonic() - began
         self.found.append(
@@ -178,6 +184,11 @@ class _Ledger:
                 replays=shrunk.replays,
             )
         )
+
+    def _related(self, finding: Finding) -> bool:
+        """Whether another kind of the same fault was found before."""
+        ours = finding.id, finding.action
+        return any((one.finding.id, one.finding.action) == ours for one in self.found)
 
     def elapsed(self) -> float:
         """Seconds since the first example ended, shrinking not counted."""
@@ -234,7 +245,8 @@ def run(
         progress: told where the campaign stands, after each example.
         make_judge: builds the judge of a run; the reference machine unless a test says otherwise.
         max_replays: the bound on replays of shrinking, for each unsafe finding; one of class
-            *missed* is never given more than ``MISSED_REPLAYS``.
+            *missed* is never given more than ``MISSED_REPLAYS``, or than ``RELATED_REPLAYS`` when
+            another kind of it was found before.
         stop_at: stop after this many distinct findings; None for all that the budget allows.
         tier: which tier the drawn setups have, as in ``Setup.tier``.
 
@@ -244,8 +256,10 @@ def run(
     if seconds is None and max_examples is None:
         raise ValueError("a campaign needs a bound: seconds, max_examples, or both")
 
-    def work_out(session: Session, finding: Finding) -> tuple[Shrunk, list[Path]]:
-        bound = min(max_replays, MISSED_REPLAYS) if finding.severity == MISSED else max_replays
+    def work_out(session: Session, finding: Finding, related: bool) -> tuple[Shrunk, list[Path]]:
+        bound = max_replays
+        if finding.severity == MISSED:
+            bound = min(bound, RELATED_REPLAYS if related else MISSED_REPLAYS)
         shrunk = shrink(target, session, finding=finding, make_judge=make_judge, max_replays=bound)
         signature = finding.signature()
         return shrunk, outputs.write(out, target, shrunk.history, make_judge, signature)

@@ -31,6 +31,8 @@ DEFAULT_REPLAYS = 1500
 """The bound for a finding that ends a run."""
 MISSED_REPLAYS = 250
 """The bound for one that does not: there are many, and a longer history explains them as well."""
+RELATED_REPLAYS = 60
+"""The bound for one that does not, when another kind of the same has been shrunk before."""
 
 
 class Shrunk(msgspec.Struct, frozen=True):
