@@ -75,7 +75,7 @@ def test_judged_for_unsafe_findings_alone_it_is_not_there(tmp_path: Path) -> Non
 def test_an_allowed_one_is_counted(tmp_path: Path) -> None:
     result = campaign.run(
         ToyTarget(),
-        seed=1,
+        seed=4,
         seconds=None,
         max_examples=60,
         out=tmp_path,
@@ -83,7 +83,7 @@ def test_an_allowed_one_is_counted(tmp_path: Path) -> None:
         make_judge=ResetIsWaste,
     )
     assert "E6" not in {found.finding.id for found in result.found}
-    assert result.allowed[str(WASTE)] > 1
+    assert result.allowed[str(WASTE)] > 10
 
 
 MOVES = (Step("all"), Add("x", (1, 2), 3), ResetCache(), Step("all"), ResetCache(), Step("all"))

@@ -82,7 +82,7 @@ def test_every_kind_of_setup_and_every_wish_is_drawn() -> None:
     drawn: list[Plan] = []
 
     @given(plans(lambda setup: None))
-    @settings(max_examples=500)
+    @settings(max_examples=1000, derandomize=True)
     def draw(plan: Plan) -> None:
         drawn.append(plan)
 
