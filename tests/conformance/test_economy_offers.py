@@ -252,6 +252,27 @@ def test_e3_a_state_that_no_step_ended_with_does_not_exist() -> None:
     assert s.missed() == []
 
 
+@pytest.mark.parametrize("draft", [True, False])
+def test_e3_a_drafters_chunk_is_not_there_to_store_before_the_token_after_it(draft: bool) -> None:
+    """By then the first of its blocks has slid away; without a drafter there was one window."""
+    s = Tale(groups=(ev.GroupGeometry("window", 4, 5, draft),), blocks_per_chunk=2)
+    s.arrive("a#0", tokens(0, 17))
+    s.lease("a#0", 0, 1)
+    s.lease("a#0", 1, 2)
+    s.run(("a#0", 0, 8, []))
+    s.free("a#0", 1, why="slide")
+    s.lease("a#0", 2, 3)
+    s.lease("a#0", 3, 4)
+    s.run(("a#0", 8, 16, []))
+    s.free("a#0", 2, 3, why="slide")
+    s.lease("a#0", 4, 5)
+    s.run(("a#0", 16, 17, [999]))
+    s.end("a#0", 4, 5)
+    # The first chunk's key is the hash at its end.
+    found = [never_offered(s.show("a#0", 1), 1)]
+    assert [facts for _, _, facts in s.missed()] == ([] if draft else found)
+
+
 def test_e3_a_drafters_last_chunk_may_yet_change() -> None:
     s = Tale(groups=(ev.GroupGeometry("full", 4, draft=True),))
     blocks = s.compute_prompt("a#0", tokens(0, 8), first_block=1)

@@ -134,7 +134,8 @@ class Offers:
 
     def _examine(self, life: Life, computed: int, step: int) -> None:
         for group, sizes in enumerate(self._geometry.groups):
-            complete = computed // sizes.tokens_per_chunk
+            # What a drafter wrote for the last token may change until the next one is computed.
+            complete = (computed - sizes.draft) // sizes.tokens_per_chunk
             life.open.update((group, n) for n in range(life.examined[group], complete))
             life.examined[group] = max(life.examined[group], complete)
         for chunk in list(life.open):
