@@ -103,6 +103,29 @@ def test_e1_a_client_may_want_less(caps: dict[str, int | bool], least: int) -> N
     assert s.missed() == []
 
 
+@pytest.mark.parametrize(("cap", "missed"), [(None, ["E1"]), (24, [])])
+def test_e1_under_a_cap_whole_chunks_of_all_groups_are_loaded(
+    cap: int | None, missed: list[str]
+) -> None:
+    """Twelve tokens are there for both groups, which for one of them is a chunk and a half."""
+    s = Tale(groups=(ev.GroupGeometry("full", 12), ev.GroupGeometry("full", 8)))
+    s.arrive("a#0", tokens(0, 16))
+    for group, position, block in ((0, 0, 1), (0, 1, 2), (1, 0, 3), (1, 1, 4)):
+        s.lease("a#0", position, block, group)
+    s.run(("a#0", 0, 16, [999]))
+    keys = [s.key("a#0", 2, 0), s.key("a#0", 1, 1), s.key("a#0", 3, 1)]
+    s.accept("a#0", *((key, slot) for slot, key in enumerate(keys)))
+    s.issue(1, "store", "a#0", (0, 1, 0, 0), (1, 3, 1, 0), (1, 4, 2, 0))
+    s.idle()
+    s.carry_out(1, *keys)
+    s.known["b#0"] = tokens(0, 25)
+    s.emit(ev.Arrive(s.step, S, "b#0", tokens(0, 25), max_load=cap))
+    s.rehash("b#0")
+    s.question("b#0")
+    s.answer("b#0", 8)
+    assert [id for id, _, _ in s.missed()] == missed
+
+
 def test_e1_every_group_must_serve_the_boundary() -> None:
     s = stored_by_one_asked_for_by_another(groups=(FULL, WINDOW))
     s.answer("b#0", 0)

@@ -372,7 +372,11 @@ def test_e6_a_request_that_starts_again_offers_again() -> None:
 
 
 def the_same_twice(
-    second: list[int], cut: int, has: tuple[int, ...] = (0, 1), on_gpu: int = 0
+    second: list[int],
+    cut: int,
+    has: tuple[int, ...] = (0, 1),
+    on_gpu: int = 0,
+    interval: int | None = None,
 ) -> Tale:
     """Two requests of eight tokens, one after the other; the second one in two steps.
 
@@ -380,7 +384,10 @@ def the_same_twice(
     it ``has``; it found ``on_gpu`` tokens on the GPU. Only the last block of the window serves a
     boundary, so that E3 owes no other.
     """
-    s = Tale(groups=(ev.GroupGeometry("full", 8), ev.GroupGeometry("window", 4, 4)))
+    s = Tale(
+        groups=(ev.GroupGeometry("full", 8), ev.GroupGeometry("window", 4, 4)),
+        options={"retention_interval": interval},
+    )
     prompt = 8
     for req, first, chunks, steps in (
         ("a#0", 1, [0, 1], [0, prompt]),
@@ -416,3 +423,8 @@ def test_e8_what_a_request_never_had_it_cannot_leave() -> None:
 
 def test_e8_requests_that_found_something_else_are_not_the_same() -> None:
     assert the_same_twice([1], cut=5, on_gpu=4).missed() == []
+
+
+def test_e8_sparse_retention_keeps_some_chunks_for_the_sake_of_others() -> None:
+    """Where prompts of the engine have parted, which depends on who else is there."""
+    assert the_same_twice([1], cut=5, interval=0).missed() == []

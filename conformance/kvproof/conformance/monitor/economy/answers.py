@@ -36,7 +36,7 @@ class Answers:
             return
         lookup = self._lookup(life)
         reached = lookup.floor + event.tokens
-        greatest = lookup.greatest(READY)
+        greatest = self._greatest(life.r, lookup)
         if not lookup.serving(greatest):
             # Nothing of the tier would be used: no hit to miss.
             greatest = lookup.floor
@@ -51,10 +51,22 @@ class Answers:
         if life.preempted and self._world.header.options.get("asynchronous"):
             limit -= _IN_FLIGHT
         if self._world.limits[life.r].max_load is not None:
-            # Up to a cap, whole chunks are loaded.
-            limit = limit // self._geometry.alignment * self._geometry.alignment
+            limit = self._aligned(limit)
         lookup.limit = max(limit, lookup.floor)
         return lookup
+
+    def _greatest(self, r: Request, lookup: Lookup) -> int:
+        """The greatest boundary that is served; under a cap, whole chunks are loaded."""
+        greatest = lookup.greatest(READY)
+        while self._world.limits[r].max_load is not None and self._aligned(greatest) < greatest:
+            lookup.limit = max(self._aligned(greatest), lookup.floor)
+            if (greatest := lookup.greatest(READY)) == lookup.floor:
+                break
+        return greatest
+
+    def _aligned(self, boundary: int) -> int:
+        """The last boundary up to this one at which all groups' chunks end."""
+        return boundary // self._geometry.alignment * self._geometry.alignment
 
     def _worth_it(self, lookup: Lookup, boundary: int) -> int:
         """A load of less than a chunk is nobody's duty."""

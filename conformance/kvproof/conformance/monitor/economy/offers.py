@@ -237,9 +237,21 @@ class Offers:
         # What a lookup found need not be offered, whether it was or not.
         for chunk in sorted((life.could & before.could) - (life.found | before.found)):
             key = self._key(life.r, chunk)
-            if key is not None and (chunk[1] + 1) * self._size(chunk) <= life.horizon:
+            if key is not None and self._is_comparable(life, chunk):
                 left, left_before = int(chunk in life.offers), int(chunk in before.offers)
                 yield "judge_tail", (life.r, before.r, key, left, left_before)
+
+    def _is_comparable(self, life: Life, chunk: Chunk) -> bool:
+        """Whether a chunk is within what was computed and not kept for the sake of others.
+
+        Where not every boundary is retained, the engine adds some at which its prompts parted.
+        """
+        group, number = chunk
+        if (number + 1) * self._size(chunk) > life.horizon:
+            return False
+        sparse = isinstance(self._world.header.options.get("retention_interval"), int)
+        full = self._geometry.groups[group].kind == FULL
+        return full or not sparse or self._is_kept(life, group, number)
 
     def _size(self, chunk: Chunk) -> int:
         return self._geometry.groups[chunk[0]].tokens_per_chunk
