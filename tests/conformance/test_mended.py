@@ -51,7 +51,7 @@ def test_a_file_that_holds_no_mends_is_refused(tmp_path: Path) -> None:
 
 
 UNMENDED = {"e3-judge-chunk-window-extended-ahead.history.json"}
-"""Losses behind a fault of class *unsafe*, which the mends leave alone: docs/economy.md names it."""
+"""Losses behind an unsafe fault, which the mends leave alone: docs/economy.md names it."""
 
 
 @pytest.mark.vllm
