@@ -435,7 +435,7 @@ def _padded(target: Any) -> list[Any]:
     The core schedules a draft for it that nobody has drafted.
     """
     setup = _with(FULL, groups=tuple(msgspec.structs.replace(g, draft=True) for g in FULL.groups))
-    moves = [Add("a", PROMPT[:5], 2), Step(), Add("b", PROMPT[:1], 1), Drain()]
+    moves: list[Move] = [Add("a", PROMPT[:5], 2), Step(), Add("b", PROMPT[:1], 1), Drain()]
     engine, events, _ = _play(target, setup, moves)
     computed = [c for e in events if isinstance(e, ev.Scheduled) for c in e.computing]
     spans = [[c.start, c.end] for c in computed if c.req == "b#0"]
