@@ -54,7 +54,7 @@ UNMENDED = {
     "e1-judge-answer-local.history.json",
     "e3-judge-chunk-window-extended-ahead.history.json",
 }
-"""A boundary inside a block, and a loss behind an unsafe fault: docs/economy.md names both."""
+"""Losses that no mend takes away whole; docs/economy.md says of each why."""
 
 
 @pytest.mark.vllm
