@@ -51,8 +51,10 @@ def test_a_file_that_holds_no_mends_is_refused(tmp_path: Path) -> None:
 
 
 UNMENDED = {
-    "e1-judge-answer-local.history.json",
-    "e3-judge-chunk-window-extended-ahead.history.json",
+    "0.32.0": {
+        "e1-judge-answer-local.history.json",
+        "e3-judge-chunk-window-extended-ahead.history.json",
+    }
 }
 """Losses that no mend takes away whole; docs/economy.md says of each why."""
 
@@ -76,4 +78,4 @@ def test_no_kept_loss_is_left_on_the_mended_release(release: str) -> None:
     )
     found = set(played.stdout.splitlines())
     known = {f"{path.name}: {name}" for path, name in histories.items()}
-    assert {line.partition(":")[0] for line in found & known} <= UNMENDED
+    assert {line.partition(":")[0] for line in found & known} == UNMENDED.get(release, set())
