@@ -376,21 +376,22 @@ def test_p16_the_answer_may_change_with_the_tier() -> None:
     assert s.verdict() is None
 
 
-@pytest.mark.parametrize("looks", [False, True])
-def test_s5_a_lookup_that_asks_the_tier_nothing_leans_on_the_last_one(looks: bool) -> None:
+@pytest.mark.parametrize("looks", range(3))
+def test_s5_a_load_takes_what_the_latest_lookup_has_found(looks: int) -> None:
+    """An earlier lookup found two chunks; the latest looked for ``looks`` of them only."""
     s = Story()
     keys = s.stored("a#0", tokens(0, 8))
     s.finish("a#0", 1, 2)
     s.arrive("b#0", tokens(0, 9))
     s.ask("b#0", *keys)
     s.question("b#0")
-    if looks:
-        s.probe("b#0", keys[0], "hit")
+    for key in keys[:looks]:
+        s.probe("b#0", key, "hit")
     s.answer("b#0", 8)
     for position in range(2):
         s.lease("b#0", position, 3 + position)
     s.prepare_load("b#0", *keys)
-    assert s.verdict() == (("S5", s.last()) if looks else None)
+    assert s.verdict() == (None if looks == 2 else ("S5", s.last()))
 
 
 def test_l1_polls_between_which_no_copy_ended_do_not_count() -> None:
@@ -422,8 +423,12 @@ def test_m2_a_request_is_named_with_a_job_that_a_reset_killed() -> None:
     assert (finding.id, finding.explained_by, finding.index) == ("P11", "M2", s.last())
 
 
-def test_s5_what_a_lookup_found_outlives_a_preemption() -> None:
-    """The request is put back, asks the same again, and is answered from memory."""
+@pytest.mark.parametrize("again", range(3))
+def test_s5_what_a_lookup_found_does_not_outlive_a_preemption(again: int) -> None:
+    """The request is put back, and asks the same again; its load takes two chunks.
+
+    ``again`` of them are looked up again, the rest is answered from memory.
+    """
     s = Story()
     keys = s.stored("a#0", tokens(0, 8))
     s.finish("a#0", 1, 2)
@@ -437,5 +442,7 @@ def test_s5_what_a_lookup_found_outlives_a_preemption() -> None:
     s.answer("b#0", 8)
     for position in range(2):
         s.lease("b#0", position, 4 + position)
+    for key in keys[:again]:
+        s.probe("b#0", key, "hit")
     s.prepare_load("b#0", *keys)
-    assert s.verdict() is None
+    assert s.verdict() == (None if again == 2 else ("S5", s.last()))

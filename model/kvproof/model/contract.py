@@ -828,21 +828,19 @@ class Contract:
             raise Broken("oblige", "P6", "drained", 4, (residue,))
 
     def ask(self, r: Request) -> None:
-        """[engine] The engine asks what can be loaded."""
+        """[engine] The engine asks what can be loaded: what earlier lookups found counts no
+        more.
+        """
         if not (r in self.alive):
             raise Broken("assume", "", "ask", 0, (r,))
         self.asking.add(r)
+        self.answered.discard(r, ANY)
         self.deferred.discard(r, ANY)
 
     def look(self, r: Request) -> None:
-        """[scheduler] The first key of a lookup is looked up: what earlier lookups found counts no
-        more.
-
-        A lookup that asks the tier nothing leans on the last one that did.
-        """
+        """[scheduler] The first key of a lookup is looked up."""
         if not (r in self.alive):
             raise Broken("oblige", "P13", "look", 0, (r,))
-        self.answered.discard(r, ANY)
 
     def await_key(self, r: Request, x: Residency) -> None:
         """[scheduler] A lookup finds a key that is still being stored, which it may wait for."""
@@ -982,11 +980,10 @@ class Contract:
         self.told.pop(r, None)
 
     def preempt(self, r: Request) -> None:
-        """[engine] A running request is put back; what its last lookup found is still known to be
-        there.
-        """
+        """[engine] A running request is put back; nothing that it was answered counts any more."""
         if not (r in self.alive):
             raise Broken("assume", "", "preempt", 0, (r,))
+        self.answered.discard(r, ANY)
         self.deferred.discard(r, ANY)
         self.putting_off.pop(r, None)
         self.polls.pop(r, None)

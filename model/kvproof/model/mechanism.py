@@ -470,8 +470,8 @@ class Mechanism(Contract):
         self.listed.add(j)
 
     def pin(self, j: Job, x: Residency) -> None:
-        """[scheduler] ``Loads._readable``: the last look found the key, and nothing was lost since
-        (M8).
+        """[scheduler] ``Loads._readable``: the latest lookup found the key, and nothing was lost
+        since (M8).
         """
         j_request = self.job_request[j]
         if not (((j_request, x) in self.found) and (j_request in self.looked_at)):
@@ -802,6 +802,15 @@ class Mechanism(Contract):
         if not self.to_report.none(EACH, EACH):
             raise Broken("conclude", "P12", "drained", 16, (residue,))
 
+    def ask(self, r: Request) -> None:
+        """[engine] ``Loads.lookup``: hits of an earlier question save asking, and cover no load."""
+        if not (r in self.alive):
+            raise Broken("assume", "", "ask", 0, (r,))
+        self.asking.add(r)
+        self.answered.discard(r, ANY)
+        self.deferred.discard(r, ANY)
+        self.found.discard(r, ANY)
+
     def look(self, r: Request) -> None:
         """[scheduler] ``Loads._answer``: only requests in the table are looked up, and it notes
         when.
@@ -810,7 +819,6 @@ class Mechanism(Contract):
             raise Broken("assume", "", "look", 0, (r,))
         if not (r in self.alive):
             raise Broken("oblige", "P13", "look", 1, (r,))
-        self.answered.discard(r, ANY)
         self.found.discard(r, ANY)
         self.looked_at[r] = self.losses
 
@@ -967,6 +975,18 @@ class Mechanism(Contract):
         self.found.discard(r, ANY)
         self.looked_at.pop(r, None)
         self.refused.discard(r, ANY)
+
+    def preempt(self, r: Request) -> None:
+        """[engine] It is asked again before it runs; what was found before that covers no load."""
+        if not (r in self.alive):
+            raise Broken("assume", "", "preempt", 0, (r,))
+        self.answered.discard(r, ANY)
+        self.deferred.discard(r, ANY)
+        self.putting_off.pop(r, None)
+        self.polls.pop(r, None)
+        self.asking.discard(r)
+        self.told.pop(r, None)
+        self.found.discard(r, ANY)
 
     def name_prefix(self, named: Content, own: Content) -> None:
         """[engine] ``RequestView.block_hashes`` grows."""

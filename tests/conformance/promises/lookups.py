@@ -95,13 +95,23 @@ def the_scheduler_keeps_something(s: Scene) -> Move:
 
 
 @holds
-def a_lookup_that_asks_the_tier_nothing_leans_on_the_last_one(s: Scene) -> None:
+def what_is_loaded_is_looked_up_after_the_answer(s: Scene) -> None:
     s.stored()
-    looked_up(s)
     s.ask(R)
     s.answer(R, 0, 4, 8, 8)
+    s.look(R)
+    s.hit(R, Residency(1))
     s.open_load(Job(101))
     s.pin(Job(101), Residency(1))
+
+
+@breaks("S5")
+def an_answer_of_before_a_preemption_is_loaded(s: Scene) -> Move:
+    s.stored()
+    looked_up(s)
+    s.preempt(R)
+    s.open_load(Job(101))
+    return s.pin, Job(101), Residency(1)
 
 
 @breaks("S6")

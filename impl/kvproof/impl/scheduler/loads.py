@@ -88,7 +88,9 @@ class Loads:
         now = (computed, limit, ledger.changes)
         # While nothing was lost, hits are hits still, and only what was no hit may have changed.
         kept = ledger.tier.closed and asked is not None and state.losses == ledger.losses
-        if not (kept and self._stands(state, now)):
+        if kept and self._stands(state, now):
+            state.whole = False
+        else:
             known = state.answer.hits if kept and asked and asked[0] <= computed else ()
             state.whole = not any(known)
             refused = ledger.refused(request.request_id)
@@ -106,7 +108,6 @@ class Loads:
         if state.asked is None or state.asked[:2] != now[:2] or len(doubts) > MOST_DOUBTS:
             return False
         lookup, context = self.ledger.tier.lookup, state.context
-        state.whole = state.whole and not doubts
         return all(lookup(key, context) is found for key, found in doubts)
 
     def _on_its_way(self, request: RequestView, computed: int, answer: Answer) -> bool:
@@ -182,7 +183,7 @@ class Loads:
     ) -> bool:
         """Whether the answer covers these keys, or the tier still has every one of them (S5).
 
-        An answer that rests on several looks covers none: a load takes what one look has found.
+        An answer that rests on what was found for an earlier question covers none.
         """
         if not keys:
             return False

@@ -42,7 +42,7 @@ class RequestState:
             block that it is in, and how often room had changed by then.
         asked: (computed tokens, limit, changes of the tier) of the last lookup.
         losses: how often keys had been lost by then.
-        whole: all that the answer rests on was asked since the last time that anything was.
+        whole: all that the answer rests on was looked up for the question that it answers.
         answer: what that lookup found.
         awaits: the first job number that was still to come when its lookup was first put off.
         filled: its blocks hold all that the engine counts as computed: a load of ours has come in,

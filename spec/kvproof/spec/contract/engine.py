@@ -40,12 +40,11 @@ class EngineMoves(Views):
         assume(self.alive[r])
         self.alive.discard(r)
         self.ended.add(r)
-        self.answered.discard(r, ANY)
         self.forget_lookup(r)
 
     @action(by="engine")
     def preempt(self, r: Expr[Request]) -> None:
-        """A running request is put back; what its last lookup found is still known to be there."""
+        """A running request is put back; nothing that it was answered counts any more."""
         assume(self.alive[r])
         self.forget_lookup(r)
 
@@ -58,11 +57,11 @@ class EngineMoves(Views):
     def extend(self, r: Expr[Request]) -> None:
         """A session goes on with other tokens than were known."""
         assume(self.alive[r])
-        self.answered.discard(r, ANY)
         self.forget_lookup(r)
 
     def forget_lookup(self, r: Expr[Request]) -> None:
         """What the request was answered, and how long it was put off, counts no more."""
+        self.answered.discard(r, ANY)
         self.deferred.discard(r, ANY)
         self.putting_off.discard(r)
         self.polls.discard(r)

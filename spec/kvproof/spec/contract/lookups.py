@@ -29,19 +29,16 @@ class LookupMoves(Views):
 
     @action(by="engine")
     def ask(self, r: Expr[Request]) -> None:
-        """The engine asks what can be loaded."""
+        """The engine asks what can be loaded: what earlier lookups found counts no more."""
         assume(self.alive[r])
         self.asking.add(r)
+        self.answered.discard(r, ANY)
         self.deferred.discard(r, ANY)
 
     @action(by="scheduler")
     def look(self, r: Expr[Request]) -> None:
-        """The first key of a lookup is looked up: what earlier lookups found counts no more.
-
-        A lookup that asks the tier nothing leans on the last one that did.
-        """
+        """The first key of a lookup is looked up."""
         oblige("P13", self.alive[r])
-        self.answered.discard(r, ANY)
 
     @action(by="scheduler")
     def await_key(self, r: Expr[Request], x: Expr[Residency]) -> None:

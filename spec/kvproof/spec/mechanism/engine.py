@@ -41,6 +41,12 @@ class EngineCalls(MechanismState):
         self.refused.discard(r, ANY)
 
     @action(by="engine")
+    def preempt(self, r: Expr[Request]) -> None:
+        """It is asked again before it runs; what was found before that covers no load."""
+        super().preempt(r)
+        self.found.discard(r, ANY)
+
+    @action(by="engine")
     def extend(self, r: Expr[Request]) -> None:
         """A longer request asks another question: ``Loads._answer`` compares its length."""
         super().extend(r)

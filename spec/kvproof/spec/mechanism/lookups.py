@@ -45,6 +45,12 @@ class Questions(MechanismState):
 
     # --- lookups ---
 
+    @action(by="engine")
+    def ask(self, r: Expr[Request]) -> None:
+        """``Loads.lookup``: hits of an earlier question save asking, and cover no load."""
+        super().ask(r)
+        self.found.discard(r, ANY)
+
     @action(by="scheduler")
     def look(self, r: Expr[Request]) -> None:
         """``Loads._answer``: only requests in the table are looked up, and it notes when."""
@@ -128,7 +134,7 @@ class Questions(MechanismState):
 
     @action(by="scheduler")
     def pin(self, j: Expr[Job], x: Expr[Residency]) -> None:
-        """``Loads._readable``: the last look found the key, and nothing was lost since (M8)."""
+        """``Loads._readable``: the latest lookup found the key, and nothing was lost since (M8)."""
         r = self.job_request[j]
         assume(both(self.found[r, x], self.looked_at.has(r)))
         assume(self.looked_at[r] == self.losses.value)

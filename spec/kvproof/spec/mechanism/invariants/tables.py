@@ -110,7 +110,7 @@ class RequestInvariants(MechanismState):
 
     @invariant("S5")
     def what_was_found_is_there_while_nothing_is_lost(self) -> Bool:
-        """M8: what the last look found is still a hit, unless something was lost since."""
+        """M8: what the latest lookup found is still a hit, unless something was lost since."""
         return both(
             forall(
                 Request,
