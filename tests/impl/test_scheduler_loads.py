@@ -9,6 +9,7 @@ from kvproof.impl.scheduler.ledger import Ledger
 from kvproof.impl.scheduler.loads import MOST_POLLS, Loads
 from kvproof.impl.scheduler.lookup import Finder
 from kvproof.impl.scheduler.plan import Transfer
+from kvproof.impl.scheduler.recency import Recency
 from kvproof.impl.scheduler.request import Limits, RequestState
 from kvproof.impl.scheduler.views import Found
 
@@ -231,7 +232,7 @@ def test_an_answer_is_always_that_of_a_new_lookup(data: st.DataObject) -> None:
     tier = SmallTier(slots=data.draw(st.integers(4, 40)))
     tier.fast = data.draw(st.booleans())
     ledger = Ledger(tier, 1)
-    loads = Loads(geometry, ledger, True)
+    loads = Loads(geometry, ledger, Recency(geometry, ledger), True)
     request = SmallRequest("a", 16)
     state = RequestState(request, None, Limits(), [0, 0, 0], 0)
     # By position, so that some boundary is often served.

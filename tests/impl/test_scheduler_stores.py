@@ -124,7 +124,7 @@ def test_a_client_s_cap_is_kept() -> None:
     }
 
 
-def test_a_drafter_s_last_chunk_is_stored_when_the_next_is_complete_or_at_the_end() -> None:
+def test_a_drafter_s_last_chunk_is_stored_with_the_token_after_it_or_at_the_end() -> None:
     world = World(sizes(full(2, draft=True)))
     world.add(SmallRequest("a", 2))
     world.table("a", [1, 2, 3])
@@ -132,10 +132,19 @@ def test_a_drafter_s_last_chunk_is_stored_when_the_next_is_complete_or_at_the_en
     assert world.step({"a": 2}).stores[0].blocks == [1]
     assert world.step({"a": 1}).stores == {}
     assert world.step({"a": 1}).stores == {}
-    assert world.step({"a": 1}).stores == {}
     assert world.step({"a": 1}).stores[1].blocks == [2]
+    assert world.step({"a": 1}).stores == {}
     world.finish("a")
     assert world.step({}).stores[2].blocks == [3]
+
+
+def test_a_drafter_s_chunk_within_the_cap_waits_for_a_token_beyond_it() -> None:
+    world = World(sizes(full(2, draft=True)))
+    world.add(SmallRequest("a", 1), Limits(max_store=2))
+    world.table("a", [1, 2])
+    assert world.step({"a": 1}).stores == {}
+    assert world.step({"a": 1}).stores == {}
+    assert world.step({"a": 1}).stores[0].blocks == [1]
 
 
 def test_states_are_stored_as_they_are_handed_over_and_at_the_end() -> None:
@@ -212,6 +221,18 @@ def test_a_reset_kills_stores_and_everything_is_offered_again() -> None:
     # A report of the dead changes nothing.
     world.scheduler.report(0)
     assert set(world.tier.chunks.values()) == {2}
+
+
+def test_a_reset_is_heard_by_requests_that_have_nothing_left_to_compute() -> None:
+    world = World(sizes(full(2)))
+    for request_id, blocks in (("a", [1, 2]), ("b", [3, 4])):
+        world.add(SmallRequest(request_id, 4, of=request_id))
+        world.table(request_id, blocks)
+    world.step({"a": 4, "b": 4})
+    world.scheduler.reset()
+    plan = world.step({"a": 1})
+    assert [transfer.blocks for transfer in plan.stores.values()] == [[1, 2], [3, 4]]
+    assert world.step({"b": 1}).stores == {}
 
 
 def test_a_state_that_was_refused_is_offered_again_while_it_is_there() -> None:

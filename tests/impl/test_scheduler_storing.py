@@ -87,15 +87,9 @@ def test_a_group_without_grain_has_no_chunk_to_leave_out(geometry: Geometry) -> 
 
 def test_a_chunk_is_complete_when_its_tokens_are_computed_and_its_hash_is_known() -> None:
     (group,) = sizes(full(4), tokens_per_hash=2).groups
-    assert [last_chunk(group, tokens, 6, False) for tokens in (0, 3, 4, 11, 12, 99)] == [
+    assert [last_chunk(group, tokens, 6) for tokens in (0, 3, 4, 11, 12, 99)] == [
         *(0, 0, 1, 2, 3, 3)
     ]
-
-
-def test_a_drafter_s_last_chunk_waits_for_the_next() -> None:
-    (group,) = sizes(full(4, draft=True), tokens_per_hash=2).groups
-    assert [last_chunk(group, tokens, 6, True) for tokens in (3, 4, 8, 12)] == [-1, 0, 1, 2]
-    assert last_chunk(group, 8, 6, False) == 2
 
 
 @pytest.mark.parametrize(
@@ -115,11 +109,12 @@ def test_when_the_next_chunk_is_complete(
     assert due(geometry, cursors, tokens, most) == first
 
 
-def test_a_drafter_is_due_one_chunk_later() -> None:
+def test_a_drafter_is_due_one_token_later() -> None:
     geometry = sizes(full(4, draft=True))
-    assert due(geometry, [0], 4) == 8
-    assert due(geometry, [1], 9) == 12
+    assert due(geometry, [0], 4) == 5
+    assert due(geometry, [0], 4, 4) == 5
     assert due(geometry, [1], 6) == 8
+    assert due(geometry, [1], 6, 7) == NEVER
 
 
 def _offered(

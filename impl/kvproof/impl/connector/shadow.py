@@ -36,7 +36,7 @@ from kvproof.impl.connector.config import UnsupportedSetup
 from kvproof.impl.connector.scheduler import SchedulerRole
 from kvproof.impl.connector.statistics import Statistics
 from kvproof.impl.connector.tables import CoreTables
-from kvproof.impl.scheduler.loads import keys_of
+from kvproof.impl.scheduler.keys import keys_of
 from kvproof.impl.scheduler.views import Key
 
 logger = init_logger(f"vllm.{__name__}")  # vLLM shows what is below its own name

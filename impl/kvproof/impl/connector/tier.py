@@ -7,6 +7,7 @@ from typing import Any
 
 from vllm.v1.kv_offload.base import LookupResult, OffloadingManager
 from vllm.v1.kv_offload.cpu.manager import CPUOffloadingManager
+from vllm.v1.kv_offload.cpu.policies.lru import LRUCachePolicy
 
 from kvproof.impl.scheduler.views import Found, Key, Room
 
@@ -20,11 +21,15 @@ class ManagerTier:
     Attributes:
         manager: the manager; its methods are looked up at each call, so that it may be wrapped.
         closed: see ``views.Tier``: true of the CPU manager, whose chunks only our calls move.
+        lru_capacity: see ``views.Tier``.
     """
 
     def __init__(self, manager: OffloadingManager) -> None:
         self.manager = manager
         self.closed = type(manager) is CPUOffloadingManager
+        self.lru_capacity: int | None = None
+        if self.closed and type(manager._policy) is LRUCachePolicy:
+            self.lru_capacity = manager._num_chunks
 
     def lookup(self, key: Key, context: Any) -> Found:
         """Whether a key can be loaded."""

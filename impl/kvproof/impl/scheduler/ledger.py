@@ -27,6 +27,9 @@ class Ledger:
         room: how often room in the tier may have changed.
         changes: how often a key came, went or became readable.
         losses: how often keys went, or a load failed: between two of these, hits stay hits.
+        held: keys that the tier has, those that are still being stored included.
+        busy: keys of jobs that are under way, once for each: none of these can be evicted.
+        moved: uses and losses of keys; see ``Recency``.
     """
 
     def __init__(self, tier: Tier, workers: int) -> None:
@@ -40,6 +43,9 @@ class Ledger:
         self.room = 0
         self.changes = 0
         self.losses = 0
+        self.held = 0
+        self.busy = 0
+        self.moved = 0
         self._failed: dict[Key, set[str]] = {}
 
     def refused(self, request_id: str) -> frozenset[Key]:
@@ -53,6 +59,8 @@ class Ledger:
         if keys:
             self.room += 1
             self.losses += 1
+            self.held -= len(keys)
+            self.moved += len(keys)
         for key in keys:
             self.coverage.pop(key, None)
             self._failed.pop(key, None)
@@ -68,6 +76,7 @@ class Ledger:
             return None
         self.room += 1
         self.changes += 1
+        self.busy -= len(job.keys)
         if job.is_store:
             self._end_store(job)
         else:
@@ -112,6 +121,7 @@ class Ledger:
         self.fence.clear()
         self.forget_failures()
         self.tier.reset()
+        self.held = self.busy = 0
         self.room += 1
         self.losses += 1
         self.changes += 1
@@ -123,13 +133,24 @@ class Ledger:
         place = tier.prepare_load(keys, context)
         self.unissued = keys, context, False
         # Before anything that nobody uses now it must not leave, once it is no longer pinned (E7).
-        tier.touch(keys, context)
+        self.touch(keys, context)
         return place
+
+    def touch(self, keys: Sequence[Key], context: Any) -> None:
+        """Keys are used, the first of them latest."""
+        self.tier.touch(keys, context)
+        self.moved += len(keys)
+
+    def lacking(self, keys: int) -> int:
+        """How many keys may have to leave for ``keys`` others; 0 when nobody knows."""
+        capacity = self.tier.lru_capacity
+        return 0 if capacity is None else self.held + keys - capacity
 
     def issue_load(self, request_id: str, keys: Sequence[Key], context: Any) -> Job:
         """A load of pinned keys begins."""
         job = self.jobs.issue(request_id, context, keys, False, ())
         self.unissued = None
+        self.busy += len(keys)
         self.loading.update(keys)
         return job
 
@@ -141,6 +162,7 @@ class Ledger:
             self.counts["refused_offers"] += 1
         elif room.keys:
             self.unissued = room.keys, context, True
+            self.held += len(room.keys)
         return room
 
     def issue_store(
@@ -149,6 +171,7 @@ class Ledger:
         """A store begins: from now on its blocks are fenced (M3)."""
         job = self.jobs.issue(request_id, context, keys, True, blocks)
         self.unissued = None
+        self.busy += len(keys)
         self.fence.add(blocks, job.number)
         self.changes += 1
         return job

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kvproof.impl.scheduler.geometry import Geometry, Group
+from kvproof.impl.scheduler.geometry import Geometry
+from kvproof.impl.scheduler.keys import keys_of
 from kvproof.impl.scheduler.ledger import Ledger
 from kvproof.impl.scheduler.lookup import Answer, Finder
 from kvproof.impl.scheduler.plan import Transfer
+from kvproof.impl.scheduler.recency import Recency
 from kvproof.impl.scheduler.request import RequestState
 from kvproof.impl.scheduler.views import Found, Key, RequestView
 
@@ -17,13 +19,6 @@ MOST_DOUBTS = 64
 
 MOST_POLLS = 100
 """How often a lookup is put off when all jobs that it waited for at first have ended."""
-
-
-def keys_of(request: RequestView, group: Group, first: int, last: int) -> list[Key]:
-    """The offload keys of chunks [first, last) of a request's group."""
-    per, suffix = group.hashes_per_chunk, group.suffix
-    hashes = request.block_hashes[(first + 1) * per - 1 : last * per : per]
-    return [block_hash + suffix for block_hash in hashes]
 
 
 class PlannedLoad(NamedTuple):
@@ -53,9 +48,12 @@ class Loads:
         latest: the last load that was planned.
     """
 
-    def __init__(self, geometry: Geometry, ledger: Ledger, avoid_double_loads: bool) -> None:
+    def __init__(
+        self, geometry: Geometry, ledger: Ledger, recency: Recency, avoid_double_loads: bool
+    ) -> None:
         self.geometry = geometry
         self.ledger = ledger
+        self.recency = recency
         self.avoid_double_loads = avoid_double_loads
         self.planned: dict[int, Transfer] = {}
         self.lost: list[str] = []
@@ -144,6 +142,7 @@ class Loads:
             self.lose(request.request_id)
             return
         place = self.ledger.pin(keys, ends, state.context)
+        self.recency.enter(state, len(keys))
         job = self.ledger.issue_load(request.request_id, keys, state.context)
         self.planned[job.number] = transfer._replace(place=place)
         self.latest = PlannedLoad(state, computed, boundary, keys, ends, transfer.first_positions)

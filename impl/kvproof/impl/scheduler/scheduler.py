@@ -19,6 +19,7 @@ from kvproof.impl.scheduler.jobs import Job
 from kvproof.impl.scheduler.ledger import Ledger
 from kvproof.impl.scheduler.loads import Loads, PlannedLoad
 from kvproof.impl.scheduler.plan import Plan, Step
+from kvproof.impl.scheduler.recency import Recency
 from kvproof.impl.scheduler.request import Limits, RequestState
 from kvproof.impl.scheduler.stores import Ending, StorePolicy, Stores
 from kvproof.impl.scheduler.views import RequestView, Tables, Tier
@@ -47,11 +48,13 @@ class OffloadScheduler:
         self.geometry = geometry
         self.requests: dict[str, RequestState] = {}
         self._ledger = Ledger(tier, options.workers)
-        self._loads = Loads(geometry, self._ledger, options.avoid_double_loads)
-        self._stores = Stores(geometry, self._ledger, tables, options.stores)
+        self._recency = Recency(geometry, self._ledger)
+        self._loads = Loads(geometry, self._ledger, self._recency, options.avoid_double_loads)
+        self._stores = Stores(geometry, self._ledger, self._recency, tables, options.stores)
         self._alarms = Alarms()
         self._leased: set[int] = set()
         self._room = 0
+        self._emptied = False
         # The plan that is being made, and the first job number beyond the last one that was.
         self._unfinished: Plan | None = None
         self._delivered = 0
@@ -86,6 +89,7 @@ class OffloadScheduler:
             "loading": len(ledger.loading),
             "ending": len(stores.ending),
             "waiting": len(stores.waiting),
+            "users": len(self._recency.users),
         }
 
     # --- requests ---
@@ -187,6 +191,8 @@ class OffloadScheduler:
             if computed >= state.due:
                 stores.offer(state, computed, None, plan)
             self._alarms.set(state, computed)
+        if self._emptied:
+            self._offer_what_rests(step, plan)
         if stores.waiting and self._room != ledger.room:
             self._offer_again(step, plan)
         self._room = ledger.room
@@ -194,6 +200,16 @@ class OffloadScheduler:
             stores.end(leased, plan)
         self._unfinished, self._delivered = None, ledger.jobs.next_number
         return plan
+
+    def _offer_what_rests(self, step: Step, plan: Plan) -> None:
+        """After a reset all is offered anew, also of requests that have nothing left to compute.
+
+        Scheduling ahead, the engine only waits for what those have computed; then their blocks go.
+        """
+        self._emptied = False
+        for request_id, state in self.requests.items():
+            if state.filled and request_id not in step.scheduled:
+                self._stores.offer(state, state.request.num_computed_tokens, None, plan)
 
     def _offer_again(self, step: Step, plan: Plan) -> None:
         """Room has changed: what was refused has another chance."""
@@ -232,9 +248,11 @@ class OffloadScheduler:
             self._loads.lose(load.request_id)
         self._loads.planned.clear()
         self._ledger.reset()
+        self._recency.forget()
         for state in self.requests.values():
             self._stores.restart(state)
             self._alarms.watch(state)
+        self._emptied = True
 
     # --- contradictions ---
 
@@ -259,7 +277,12 @@ class OffloadScheduler:
         )
         # Nobody asks this scheduler any more: it keeps no request alive.
         self._alarms = Alarms()
-        for kept in (self.requests, self._stores.ending, self._stores.waiting):
+        for kept in (
+            self.requests,
+            self._stores.ending,
+            self._stores.waiting,
+            self._recency.users,
+        ):
             kept.clear()
         self._ledger.forget_failures()
         return cold

@@ -6,12 +6,15 @@ from collections.abc import Callable, Sequence
 
 from kvproof.impl.scheduler.geometry import Geometry, Group
 from kvproof.impl.scheduler.jobs import Job
+from kvproof.impl.scheduler.keys import keys_of
 from kvproof.impl.scheduler.ledger import Ledger
-from kvproof.impl.scheduler.loads import keys_of
 from kvproof.impl.scheduler.plan import Plan
 from kvproof.impl.scheduler.request import RequestState
 from kvproof.impl.scheduler.storing import Chunk
-from kvproof.impl.scheduler.views import Room, Tables
+from kvproof.impl.scheduler.views import Key, Room, Tables
+
+Ask = Callable[[RequestState, Sequence[Key], Sequence[int]], Room | None]
+"""Offers keys of chunks with these ends to the tier; None when there is no room."""
 
 Issue = Callable[[RequestState, Sequence[Chunk], Room, Plan], Job | None]
 """Issues the store of what the tier takes of an offer."""
@@ -20,10 +23,13 @@ Issue = Callable[[RequestState, Sequence[Chunk], Room, Plan], Job | None]
 class States:
     """Offers states one by one: each has its own place in its chunk."""
 
-    def __init__(self, geometry: Geometry, ledger: Ledger, tables: Tables, issue: Issue) -> None:
+    def __init__(
+        self, geometry: Geometry, ledger: Ledger, tables: Tables, ask: Ask, issue: Issue
+    ) -> None:
         self._groups = geometry.groups
         self._ledger = ledger
         self._tables = tables
+        self._ask = ask
         self._issue = issue
 
     def hand_over(
@@ -77,7 +83,7 @@ class States:
     ) -> Job | None:
         keys = keys_of(state.request, group, number, number + 1)
         end = (number + 1) * group.tokens_per_chunk
-        room = self._ledger.ask(keys, [end], state.context)
+        room = self._ask(state, keys, [end])
         if room is None:
             state.states[group.place, number] = block, self._ledger.room
             return None

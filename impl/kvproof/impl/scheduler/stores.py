@@ -9,13 +9,13 @@ from operator import attrgetter
 from kvproof.impl.scheduler.geometry import Geometry, Kind
 from kvproof.impl.scheduler.jobs import Job
 from kvproof.impl.scheduler.ledger import Ledger
-from kvproof.impl.scheduler.loads import keys_of
 from kvproof.impl.scheduler.plan import Plan, Transfer
+from kvproof.impl.scheduler.recency import Recency
 from kvproof.impl.scheduler.request import RequestState
 from kvproof.impl.scheduler.retention import Retention
 from kvproof.impl.scheduler.states import States
 from kvproof.impl.scheduler.storing import NEVER, Chunk, chunks_on_offer, due, grain, last_chunk
-from kvproof.impl.scheduler.views import Room, Tables
+from kvproof.impl.scheduler.views import Key, Room, Tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +55,21 @@ class Stores:
     """
 
     def __init__(
-        self, geometry: Geometry, ledger: Ledger, tables: Tables, policy: StorePolicy
+        self,
+        geometry: Geometry,
+        ledger: Ledger,
+        recency: Recency,
+        tables: Tables,
+        policy: StorePolicy,
     ) -> None:
         self.geometry = geometry
         self.ledger = ledger
+        self.recency = recency
         self.tables = tables
         self.policy = policy
         self.ending: list[Ending] = []
         self.waiting: dict[str, RequestState] = {}
-        self._states = States(geometry, ledger, tables, self._store)
+        self._states = States(geometry, ledger, tables, self._ask_tier, self._store)
         self._retention = Retention.of(geometry, policy.retention)
         # What is handed over then ends with a block, which need not be the end of a chunk.
         self._watches_states = self._retention is not None and any(
@@ -113,23 +119,17 @@ class Stores:
             jobs += self.offer(state, end.tokens, end.blocks, plan)
             # The blocks are free: whoever got one in this step will write it in this step.
             plan.flush.update(job.number for job in jobs if not leased.isdisjoint(job.blocks))
-            self._touch(state, end.tokens)
+            used = self.recency.use_again(state, self._storable(state, end.tokens))
+            self.recency.leave(state)
             del self.ending[0]
             self.ledger.tier.finished_request(state.context)
+            # A tier may order by itself what a request has used, when it ends.
+            self.ledger.moved += used
             self.ledger.forget_request(state.request.request_id)
 
-    def _touch(self, state: RequestState, tokens: int) -> None:
-        """What a repeat of the request will need was used now, heads last to leave (E7)."""
-        tokens = min(tokens, state.request.num_tokens, self._most(state))
-        for group in self.geometry.groups:
-            last = min(
-                tokens // group.tokens_per_chunk,
-                len(state.request.block_hashes) // group.hashes_per_chunk,
-            )
-            boundary = last * group.tokens_per_chunk
-            if boundary:
-                first = group.first_needed(boundary) // group.tokens_per_chunk
-                self.ledger.tier.touch(keys_of(state.request, group, first, last), state.context)
+    def _storable(self, state: RequestState, computed: int) -> int:
+        """How many of ``computed`` tokens are known and may be stored."""
+        return min(computed, state.request.num_tokens, self._most(state))
 
     # --- offers ---
 
@@ -145,9 +145,13 @@ class Stores:
         ``ended`` is the last block table of a request that has ended.
         """
         most = self._most(state)
-        tokens = min(computed, state.request.num_tokens, most)
+        known = min(computed, state.request.num_tokens)
+        tokens = min(known, most)
+        # What a drafter wrote for a generated token is rewritten until the next one is known.
+        unsettled = ended is None and known > state.request.num_prompt_tokens
+        drafted = min(known - 1, most) if unsettled else tokens
         reached: list[int] = []
-        chunks = self._collect(state, tokens, tokens == computed, ended, reached)
+        chunks = self._collect(state, tokens, drafted, tokens == computed, ended, reached)
         state.due = self._due(reached, tokens, most)
         fresh, waiting = self._sift(state, chunks) if state.refused else (chunks, [])
         jobs, refused = self._ask(state, fresh, plan)
@@ -209,22 +213,23 @@ class Stores:
         self,
         state: RequestState,
         tokens: int,
+        drafted: int,
         exact: bool,
         ended: Sequence[Sequence[int]] | None,
         reached: list[int],
     ) -> list[Chunk]:
         """The chunks that can be stored from the cursors on; ``reached`` is where these get to.
 
-        ``exact``: ``tokens`` are all that is computed.
+        ``drafted``: as ``tokens``, in drafters' groups. ``exact``: ``tokens`` are all that is
+        computed.
         """
         request, retention = state.request, self._retention
         request_id, hashes = request.request_id, request.block_hashes
         hashed = len(hashes)
-        drafting = ended is None and tokens > request.num_prompt_tokens
         grains, partial, table = self._grains, self._partial, self.tables.blocks
         found: list[Chunk] = []
         for group, first in zip(self.geometry.groups, state.cursors, strict=True):
-            last = last_chunk(group, tokens, hashed, drafting)
+            last = last_chunk(group, drafted if group.draft else tokens, hashed)
             if last > first and group.kind is Kind.RECURRENT:
                 ends = exact and tokens == last * group.tokens_per_chunk
                 first, last = self._latest_state(first, last, ends, ended is not None)
@@ -267,7 +272,7 @@ class Stores:
             offer = rest if whole else _heads(rest, size)
             # The columns of many named tuples, at a fraction of what their attributes cost.
             _, _, keys, _, _, ends = zip(*offer, strict=True)
-            room = self.ledger.ask(keys, ends, state.context)
+            room = self._ask_tier(state, keys, ends)
             if room is not None:
                 job = self._store(state, offer, room, plan)
                 if job is not None:
@@ -282,6 +287,14 @@ class Stores:
             else:
                 size //= 2
         return jobs, rest
+
+    def _ask_tier(
+        self, state: RequestState, keys: Sequence[Key], ends: Sequence[int]
+    ) -> Room | None:
+        """Offer keys, when nothing that is in use can be the first to leave for them."""
+        self.recency.enter(state, len(keys))
+        self.recency.before_offer(len(keys))
+        return self.ledger.ask(keys, ends, state.context)
 
     # --- stores ---
 
@@ -318,7 +331,7 @@ class Stores:
     def _use(self, state: RequestState, chunks: Sequence[Chunk]) -> None:
         """Chunks that were there already are in use again: older ones are to leave first (E7)."""
         by_end = sorted(chunks, key=attrgetter("end"))
-        self.ledger.tier.touch([chunk.key for chunk in by_end], state.context)
+        self.ledger.touch([chunk.key for chunk in by_end], state.context)
 
     # --- states ---
 

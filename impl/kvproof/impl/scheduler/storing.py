@@ -38,15 +38,9 @@ class Chunk(NamedTuple):
     end: int
 
 
-def last_chunk(group: Group, tokens: int, hashes: int, drafting: bool) -> int:
-    """How many leading chunks are complete and keyed, when ``tokens`` are computed; may be -1.
-
-    The last chunk of a drafter is rewritten while tokens are rejected (``drafting``), so it waits
-    for the next.
-    """
+def last_chunk(group: Group, tokens: int, hashes: int) -> int:
+    """How many leading chunks are complete and keyed, when ``tokens`` are computed."""
     chunks = tokens // group.tokens_per_chunk
-    if drafting and group.draft:
-        chunks -= 1
     keyed = hashes // group.hashes_per_chunk
     return chunks if chunks < keyed else keyed
 
@@ -74,11 +68,12 @@ def due(
             continue
         size = group.tokens_per_chunk
         end = (cursor + 1) * size
+        if end > most:
+            continue
         if group.draft and end <= tokens:
-            # Complete and yet not offered: it waits for the chunk after the last complete one.
-            end = (tokens // size + 1) * size
-        if end < first and end <= most:
-            first = end
+            # Complete and yet not offered: it waits for the token after it.
+            end += 1
+        first = min(first, end)
     return first
 
 

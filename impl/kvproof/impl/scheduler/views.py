@@ -70,9 +70,12 @@ class Tier(Protocol):
     Attributes:
         closed: nothing enters or leaves it but through this scheduler's own calls, so that an
             answer stays right until one of them is made.
+        lru_capacity: how many keys a closed tier holds that evicts the key that was used longest
+            ago; None of any other.
     """
 
     closed: bool
+    lru_capacity: int | None
 
     def lookup(self, key: Key, context: Any) -> Found:
         """Whether a key can be loaded."""

@@ -1,0 +1,90 @@
+"""Keeps what running requests use younger than what their own later stores push out (E7).
+
+A tier that evicts what was used longest ago orders a request's chunks as they came, so of a request
+that runs for long the head would be the first to leave, and with it all use of the rest. So before
+an offer that may evict, whoever's keys may be among the oldest uses all of its own again, the head
+last. When that may be is counted, not asked: each use, and each key that leaves, brings what is
+there at most one place nearer to the old end.
+"""
+
+from __future__ import annotations
+
+from kvproof.impl.scheduler.geometry import Geometry
+from kvproof.impl.scheduler.keys import keys_of
+from kvproof.impl.scheduler.ledger import Ledger
+from kvproof.impl.scheduler.request import RequestState
+from kvproof.impl.scheduler.storing import NEVER
+
+KEYS_PER_OFFER = 256
+"""How many keys are used again for each offer that may evict, on average (E6)."""
+
+MOST_SAVED = 64 * KEYS_PER_OFFER
+"""How much of that is saved up, so that a long request is used again in one go."""
+
+
+class Recency:
+    """Who uses keys of a tier, and how far these are from being the oldest.
+
+    Attributes:
+        users: requests that have keys in the tier, by id.
+    """
+
+    def __init__(self, geometry: Geometry, ledger: Ledger) -> None:
+        self.users: dict[str, RequestState] = {}
+        self._geometry = geometry
+        self._ledger = ledger
+        # No key of a user can be the oldest before so many keys have moved.
+        self._least = NEVER
+        self._saved = MOST_SAVED
+
+    def enter(self, state: RequestState, keys: int) -> None:
+        """A request uses ``keys`` keys; only the first time that it uses any counts."""
+        request_id = state.request.request_id
+        if self._ledger.tier.lru_capacity is not None and self.users.get(request_id) is not state:
+            self.users[request_id] = state
+            self._mark(state, keys)
+
+    def leave(self, state: RequestState) -> None:
+        """A request has ended."""
+        if self.users.get(state.request.request_id) is state:
+            del self.users[state.request.request_id]
+
+    def forget(self) -> None:
+        """The tier is empty."""
+        self.users.clear()
+        self._least = NEVER
+
+    def before_offer(self, keys: int) -> None:
+        """Up to ``keys`` keys are about to be offered."""
+        ledger = self._ledger
+        lacking = ledger.lacking(keys)
+        if lacking <= 0:
+            return
+        self._saved = min(MOST_SAVED, self._saved + KEYS_PER_OFFER)
+        reach = ledger.moved + lacking + ledger.busy
+        if reach <= self._least or self._saved <= 0:
+            return
+        for state in self.users.values():
+            if state.young < reach and self._saved > 0:
+                self._saved -= self.use_again(state, state.request.num_computed_tokens)
+        self._least = min((state.young for state in self.users.values()), default=NEVER)
+
+    def use_again(self, state: RequestState, tokens: int) -> int:
+        """Use what a repeat of a request's first tokens needs, heads last to leave: how much."""
+        request, used = state.request, 0
+        for group in self._geometry.groups:
+            last = min(
+                tokens // group.tokens_per_chunk,
+                len(request.block_hashes) // group.hashes_per_chunk,
+            )
+            boundary = last * group.tokens_per_chunk
+            if boundary:
+                first = group.first_needed(boundary) // group.tokens_per_chunk
+                self._ledger.touch(keys_of(request, group, first, last), state.context)
+                used += last - first
+        self._mark(state, used)
+        return used
+
+    def _mark(self, state: RequestState, used: int) -> None:
+        state.young = self._ledger.moved + self._ledger.held - used
+        self._least = min(self._least, state.young)
