@@ -13,6 +13,7 @@ knows a release. A kind is a few words, from coarse to fine, each there only whe
     "forbidden"             a lookup waits, of a request that lets nothing be loaded
     "drafts"                a lookup waits, and a group's last chunk counts for nothing
     "in part"               a lookup waits for a chunk that is stored without all its blocks
+    "prefix"                a lookup waits, and found nothing on its way but in full attention
     "one more"              it is about a lookup, and a window is whole chunks and one token more
     "local"                 it is about a lookup, and a group attends to its own span of tokens only
     "capped"                it is about a lookup, and its client caps what is loaded
@@ -55,6 +56,7 @@ class Circumstances:
         self._extended: set[Request] = set()
         self._loaded_to: dict[Request, int] = {}
         self._refused: set[tuple[Request, str]] = set()
+        self._waited_for: dict[Request, set[str]] = {}
         # By the trace's numbers: a lease has no other name before it is announced.
         self._had: dict[int, set[Request]] = {}
         self._shared: set[tuple[Request, Position]] = set()
@@ -67,6 +69,11 @@ class Circumstances:
                 self._arrived_in[world.request(req)] = world.reference.epoch
             case ev.Free(req=req, lease=lease, why=why):
                 self._left[world.request(req), world.lease(lease)] = _HOW.get(why, "let go")
+            case ev.Ask(req=req):
+                self._waited_for[world.request(req)] = set()
+            case ev.Probe(req=req, key=key, result="pending" | "retry"):
+                kind = world.header.groups[int(key.rpartition(":")[2])].kind
+                self._waited_for.setdefault(world.request(req), set()).add(kind)
             case ev.Extended(req=req):
                 self._extended.add(world.request(req))
             case ev.Lease(lease=lease, req=req):
@@ -169,6 +176,8 @@ class Circumstances:
             yield "drafts"
         if self._stored_in_part(r):
             yield "in part"
+        if self._waited_for.get(r) == {"full"}:
+            yield "prefix"
 
     def _reach(self, about: About) -> Iterator[str]:
         """Of which groups a lookup may take more to be needed than any forward reads; a cap."""
