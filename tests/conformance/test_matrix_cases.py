@@ -68,6 +68,12 @@ def test_k5_and_k9_of_a_window_group() -> None:
     assert cases("L3", "defer") == []
 
 
+@pytest.mark.parametrize("why", ["forbidden", "drafts", "in part", "prefix", "one more"])
+def test_k9_only_when_a_gap_is_all_that_is_to_blame(why: str) -> None:
+    assert cases("L3", "defer", setup=WINDOW, kind=why) == []
+    assert cases("L3", "defer", setup=WINDOW, kind=f"across a reset, {why}") == []
+
+
 def test_k6_several_blocks_a_chunk_and_a_store() -> None:
     assert cases("S4", "plan_store", setup=CHUNKS) == ["K6"]
     assert cases("S4", "plan_store") == []

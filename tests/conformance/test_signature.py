@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kvproof.conformance.monitor.finding import Finding
 from kvproof.conformance.trace import events as ev
 from kvproof.conformance.trace.events import SCHEDULER_RANK as S
@@ -145,3 +147,26 @@ def test_a_raise_about_a_job_is_explained_by_the_id_of_its_own_request() -> None
     assert (again.id, again.explained_by) == ("P11", "P13")
     other = a_job_that_outlives("b#0")
     assert (other.id, other.explained_by) == ("P11", None)
+
+
+@pytest.mark.parametrize(
+    ("group", "told"), [(0, "prefix"), (1, "")], ids=["of a prefix", "of a window"]
+)
+def test_a_wait_in_vain_is_told_by_what_the_lookup_found_on_its_way(group: int, told: str) -> None:
+    """One group's first chunk is being stored, and nothing of the other: no boundary is served."""
+    s = Story(groups=(FULL, WINDOW))
+    s.arrive("a#0", tokens(0, 4))
+    for number in (0, 1):
+        s.lease("a#0", 0, 1 + number, number)
+    s.run(("a#0", 0, 4, [999]))
+    key = s.key("a#0", 0, group)
+    s.accept("a#0", (key, 0))
+    s.issue(1, "store", "a#0", (group, 1 + group, 0, 0))
+    s.idle()
+    s.arrive("b#0", tokens(0, 5))
+    s.question("b#0")
+    s.probe("b#0", key, "pending")
+    s.probe("b#0", s.key("a#0", 0, 1 - group), "miss")
+    s.answer("b#0", None)
+    finding = broken(s)
+    assert (finding.id, finding.action, finding.kind) == ("L3", "defer", told)
