@@ -12,6 +12,7 @@ from kvproof.conformance.releases.child import active_release, home_of, run_in
 
 if TYPE_CHECKING:
     from kvproof.conformance.bench.scheduler.rows import Row
+    from kvproof.conformance.bench.scheduler.serving import Served
 
 RELEASE = "0.32.0"
 """The release that kvproof's connector is written for."""
@@ -35,6 +36,10 @@ def scheduler(
     growth: Annotated[
         bool, typer.Option(help="Also how costs grow: requests, prompt, groups, chunks.")
     ] = True,
+    turns: Annotated[
+        int,
+        typer.Option("--turns", min=0, help="Turns of conversations to serve; 0: do without."),
+    ] = 300,
     as_json: Json = False,
 ) -> None:
     """CPU time of the release's own connector scheduler and of kvproof's, on the same work.
@@ -50,7 +55,7 @@ def scheduler(
         arguments: list[str] = context.find_root().obj
         raise typer.Exit(run_in(release, arguments))
     from kvproof.conformance.bench import settings
-    from kvproof.conformance.bench.scheduler import goals
+    from kvproof.conformance.bench.scheduler import goals, serving
     from kvproof.conformance.bench.scheduler import growth as grows
     from kvproof.conformance.bench.scheduler.scene import BLOCK
     from kvproof.conformance.cli import console
@@ -60,6 +65,7 @@ def scheduler(
         with console.progress("measuring") as advance:
             rows = goals.measure(advance, requests, tokens, prompt, runs)
             tables = grows.tables(advance) if growth else []
+            served = serving.tables(turns, advance) if turns else []
     except (ImportError, AttributeError) as error:
         raise UsageError(f"kvproof's connector does not fit vLLM {release}: {error}") from error
     asked = {
@@ -69,13 +75,16 @@ def scheduler(
         **before,
     }
     if as_json:
-        console.print_json({"settings": asked, "rows": rows, "growth": tables})
+        console.print_json({"settings": asked, "rows": rows, "growth": tables, "served": served})
         return
     print("; ".join(f"{name}: {value}" for name, value in asked.items()) + "\n")
     _print(rows, "workload")
     for table in tables:
         print(f"\n{table.settings}\n")
         _print(table.rows, table.by)
+    if served:
+        print(f"\n{turns:,} turns of conversations, {serving.SETTINGS}\n")
+        _print_served(served)
 
 
 def _print(rows: list[Row], title: str) -> None:
@@ -96,5 +105,31 @@ def _print(rows: list[Row], title: str) -> None:
             f"{row.ratio:.1f}x",
             "" if row.goal is None else f"{row.goal:g}x",
             "" if row.floor is None else f"{row.floor:.3g} {row.unit}",
+        )
+    console.output().print(table)
+
+
+def _print_served(served: list[Served]) -> None:
+    from rich.table import Column, Table
+
+    from kvproof.conformance.cli import console
+
+    numbers = ("hits / greatest", "tokens loaded", "computed", "stored / loaded", "blocks stored")
+    table = Table(
+        "slots",
+        "scheduler",
+        *(Column(name, justify="right") for name in numbers),
+        box=None,
+        pad_edge=False,
+    )
+    for one in served:
+        table.add_row(
+            f"{one.slots:,}",
+            one.scheduler,
+            f"{one.share:.3f}",
+            f"{one.hits:,}",
+            f"{one.computed:,}",
+            f"{one.stored_per_loaded:.2f}",
+            f"{one.stored:,}",
         )
     console.output().print(table)

@@ -84,7 +84,9 @@ def _filled_by_another_connector(finding: Finding, _history: History) -> bool:
 
 
 def _irrelevant_wait(finding: Finding, history: History) -> bool:
-    otherwise = {"forbidden", "drafts", "in part", "prefix", "one more"} & set(_circumstances(finding))
+    otherwise = {"forbidden", "drafts", "in part", "prefix", "one more"} & set(
+        _circumstances(finding)
+    )
     return _is(finding, "L3") and _windowed(finding, history) and not otherwise
 
 

@@ -7,6 +7,10 @@ from collections.abc import Callable
 from kvproof.conformance.bench.scheduler import rows
 from kvproof.conformance.bench.scheduler.rows import Row, groups_of
 from kvproof.conformance.bench.scheduler.scene import BLOCK
+from kvproof.conformance.bench.scheduler.timing import medians, p99
+
+STEPS = 7 * BLOCK
+"""Steps in each of which somebody completes a chunk: enough for one in a hundred to be seen."""
 
 Advance = Callable[[str, int, int], None]
 
@@ -22,9 +26,11 @@ def measure(advance: Advance, requests: int, tokens: int, prompt: int, times: in
         said = f"decode step, {work}, {groups}, no chunk completed"
         made.append(rows.row(said, "ms", taken, scene, 50.0))
         del scene
-        scene, taken = rows.busy_steps(requests, tokens, windows)
+        scene, steps = rows.busy_samples(requests, tokens, windows, STEPS)
         said = f"decode step, {work}, {groups}, 1/{BLOCK} complete a chunk"
-        made.append(rows.row(said, "ms", taken, scene, 10.0))
+        made.append(rows.row(said, "ms", medians(steps), scene, 10.0))
+        worst = {name: p99(each) for name, each in steps.items()}
+        made.append(rows.row(f"{said}: p99 of {STEPS} steps", "ms", worst, scene))
         del scene
         asked = rows.Prompt(prompt, windows)
         said = f"lookup, {prompt:,} tokens all resident, {groups}"

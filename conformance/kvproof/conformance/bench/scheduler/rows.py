@@ -10,7 +10,7 @@ import msgspec
 
 from kvproof.conformance.bench.scheduler.fleet import Fleet
 from kvproof.conformance.bench.scheduler.scene import BLOCK, WINDOW, Scene, Side
-from kvproof.conformance.bench.scheduler.timing import in_turns, repeated
+from kvproof.conformance.bench.scheduler.timing import in_turns, medians, repeated, samples
 
 SMALL_LOOKUP = 50
 """How often a lookup is asked again within one measurement: the clock is too coarse for one."""
@@ -71,10 +71,17 @@ def idle_steps(requests: int, tokens: int, windows: int) -> tuple[Scene, dict[st
 
 def busy_steps(requests: int, tokens: int, windows: int) -> tuple[Scene, dict[str, float]]:
     """Decode steps in each of which one request in ``BLOCK`` completes a chunk."""
-    steps = 2 * BLOCK
+    scene, taken = busy_samples(requests, tokens, windows, 2 * BLOCK)
+    return scene, medians(taken)
+
+
+def busy_samples(
+    requests: int, tokens: int, windows: int, steps: int
+) -> tuple[Scene, dict[str, list[float]]]:
+    """All that so many of these steps took."""
     scene = running(requests, tokens, windows, steps)
     fleet = Fleet(scene, [tokens // BLOCK * BLOCK + number % BLOCK for number in range(requests)])
-    return scene, in_turns(fleet.steps(steps))
+    return scene, samples(fleet.steps(steps))
 
 
 # --- lookups --------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import statistics
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 Timed = Mapping[str, Callable[[], object]]
@@ -25,7 +25,22 @@ def _quiet() -> Iterator[None]:
 
 
 def in_turns(turns: Iterable[Timed]) -> dict[str, float]:
-    """Median milliseconds of each name; within a turn one after the other, in changing order."""
+    """Median milliseconds of each name; see ``samples``."""
+    return medians(samples(turns))
+
+
+def medians(taken: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """The median of each name."""
+    return {name: statistics.median(each) for name, each in taken.items()}
+
+
+def p99(milliseconds: Sequence[float]) -> float:
+    """What one in a hundred exceeds."""
+    return statistics.quantiles(milliseconds, n=100, method="inclusive")[-1]
+
+
+def samples(turns: Iterable[Timed]) -> dict[str, list[float]]:
+    """Milliseconds of each name; within a turn one after the other, in changing order."""
     taken: dict[str, list[float]] = {}
     with _quiet():
         for number, timed in enumerate(turns):
@@ -35,7 +50,7 @@ def in_turns(turns: Iterable[Timed]) -> dict[str, float]:
                 began = time.thread_time()
                 call()
                 taken.setdefault(name, []).append(time.thread_time() - began)
-    return {name: statistics.median(seconds) * 1e3 for name, seconds in taken.items()}
+    return {name: [one * 1e3 for one in seconds] for name, seconds in taken.items()}
 
 
 def repeated(call: Callable[[], object], times: int) -> Callable[[], None]:
