@@ -75,6 +75,10 @@ class SmallTables:
     def blocks(self, request_id: str, group: int, first: int, last: int) -> list[int]:
         return self.tables.get((request_id, group), [])[first:last]
 
+    def block(self, request_id: str, group: int, position: int) -> int | None:
+        table = self.tables.get((request_id, group), [])
+        return table[position] if position < len(table) else None
+
 
 class SmallTier:
     """A tier of so many slots; evicts what was used least lately and is neither pinned nor stored.

@@ -21,3 +21,8 @@ class CoreTables:
         table = self._tables[group].get(request_id, ())
         # Where there is no block the core has its null block, whose id is 0.
         return [block.block_id for block in table[first:last]]
+
+    def block(self, request_id: str, group: int, position: int) -> int | None:
+        """The block id at a position; 0 where there is none any more, None beyond the end."""
+        table = self._tables[group].get(request_id, ())
+        return table[position].block_id if position < len(table) else None

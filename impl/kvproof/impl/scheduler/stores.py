@@ -77,6 +77,14 @@ class Stores:
         )
         self._grains = [grain(group, geometry.alignment) for group in geometry.groups]
         self._partial = ledger.tier.closed
+        # Of these groups every chunk is one block, and worth a slot.
+        self._plain = [
+            group.blocks_per_chunk == 1
+            and group.kind is not Kind.RECURRENT
+            and not alignment
+            and self._retention is None
+            for group, alignment in zip(geometry.groups, self._grains, strict=True)
+        ]
 
     def first_due(self) -> int:
         """The computed tokens at which a new request first has something to offer."""
@@ -228,8 +236,18 @@ class Stores:
         hashed = len(hashes)
         grains, partial, table = self._grains, self._partial, self.tables.blocks
         found: list[Chunk] = []
-        for group, first in zip(self.geometry.groups, state.cursors, strict=True):
+        of_groups = zip(self.geometry.groups, state.cursors, self._plain, strict=True)
+        for group, first, plain in of_groups:
             last = last_chunk(group, drafted if group.draft else tokens, hashed)
+            if plain and last == first + 1 and ended is None:
+                # As below, for the one chunk of one block that a decoding request completes.
+                block = self.tables.block(request_id, group.index, first)
+                if block:
+                    key = hashes[last * group.hashes_per_chunk - 1] + group.suffix
+                    end = last * group.tokens_per_chunk
+                    found.append(tuple.__new__(Chunk, (group, first, key, (block,), 0, end)))
+                reached.append(first if block is None else last)
+                continue
             if last > first and group.kind is Kind.RECURRENT:
                 ends = exact and tokens == last * group.tokens_per_chunk
                 first, last = self._latest_state(first, last, ends, ended is not None)

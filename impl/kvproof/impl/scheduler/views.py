@@ -43,6 +43,10 @@ class Tables(Protocol):
         """
         ...
 
+    def block(self, request_id: str, group: int, position: int) -> int | None:
+        """The block id at a position; 0 where there is none any more, None beyond the end."""
+        ...
+
 
 class Found(IntEnum):
     """What a tier says of a key. Greater means nearer."""
