@@ -428,3 +428,40 @@ def test_e8_requests_that_found_something_else_are_not_the_same() -> None:
 def test_e8_sparse_retention_keeps_some_chunks_for_the_sake_of_others() -> None:
     """Where prompts of the engine have parted, which depends on who else is there."""
     assert the_same_twice([1], cut=5, interval=0).missed() == []
+
+
+@pytest.mark.parametrize("slid", [True, False])
+def test_e3_a_block_that_leaves_a_window_with_the_end_cannot_be_offered(slid: bool) -> None:
+    """The engine takes it out of the block table before it hands that table to the connector."""
+    s = Tale(groups=(WINDOW,))
+    s.stored("a#0", tokens(0, 4))
+    s.lease("a#0", 1, 2)
+    s.run(("a#0", 4, 5, [998]))
+    s.reset()
+    s.emit(ev.Finish(s.step, S, "a#0", "stopped"))
+    s.free("a#0", 1, why="slide" if slid else "finish")
+    s.free("a#0", 2)
+    s.idle()
+    found = [("E3", s.last() - 1, never_offered(s.show("a#0", 0), 1))]
+    assert s.missed() == ([] if slid else found)
+
+
+@pytest.mark.parametrize("prompt_only", [True, False])
+def test_e3_what_belongs_to_the_prompt_when_its_block_is_gone_is_not_owed(
+    prompt_only: bool,
+) -> None:
+    """A session goes on: what it had generated is part of its prompt from then on."""
+    s = Tale(groups=(ev.GroupGeometry("window", 4, 2),), options={"prompt_only": prompt_only})
+    s.arrive("a#0", tokens(0, 3))
+    s.lease("a#0", 0, 1)
+    s.run(("a#0", 0, 3, [10]))
+    s.run(("a#0", 3, 4, [11]))
+    s.lease("a#0", 1, 2)
+    s.run(("a#0", 4, 5, [12]))
+    s.free("a#0", 1, why="slide")
+    s.run(("a#0", 5, 6, [13]))
+    s.emit(ev.Extended(s.step, S, "a#0", 6, [14]))
+    s.known["a#0"][6:] = [14]
+    s.run(("a#0", 6, 7, [15]))
+    s.end("a#0", 2)
+    assert [found[0] for found in s.missed()] == ([] if prompt_only else ["E3"])

@@ -181,7 +181,7 @@ class World:
         options = Options(workers, StorePolicy(**stores), avoid_double_loads)
         self.scheduler = OffloadScheduler(sizes, self.tier, self.tables, options)
         self.requests: dict[str, SmallRequest] = {}
-        self._running: set[str] = set()
+        self.running: set[str] = set()
 
     def add(self, request: SmallRequest, limits: Limits | None = None) -> SmallRequest:
         self.requests[request.request_id] = request
@@ -200,8 +200,8 @@ class World:
         handed: dict[str, list[tuple[int, int, int]]] | None = None,
     ) -> Plan:
         """Schedule a step, compute it; every request samples a token at its prompt's end."""
-        started = [one for one in scheduled if one not in self._running]
-        self._running.update(scheduled)
+        started = [one for one in scheduled if one not in self.running]
+        self.running.update(scheduled)
         plan = self.scheduler.plan(Step(scheduled, started, lambda: set(leased), handed or {}))
         for request_id, tokens in scheduled.items():
             request = self.requests[request_id]
@@ -213,7 +213,7 @@ class World:
     def finish(self, request_id: str) -> None:
         """The request ends; its last token was sampled and not computed."""
         request = self.requests.pop(request_id)
-        self._running.discard(request_id)
+        self.running.discard(request_id)
         groups = self.scheduler.geometry.groups
         blocks = [self.tables.tables.get((request_id, group.index), []) for group in groups]
         self.scheduler.finish(request_id, request.num_computed_tokens, blocks)

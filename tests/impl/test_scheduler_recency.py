@@ -109,3 +109,18 @@ def test_of_an_ended_request_nothing_is_kept() -> None:
     world.finish("a")
     world.step({})
     assert world.scheduler.residue()["users"] == 0
+
+
+def test_what_was_offered_in_the_step_before_is_used_again_too() -> None:
+    """The engine counts tokens as computed only when their step is over."""
+    world = World(sizes(full(1)), SmallTier(slots=4))
+    for name, blocks in (("a", [1, 2, 3]), ("b", [5, 6])):
+        world.add(SmallRequest(name, len(blocks), of=name))
+        world.table(name, blocks)
+    for number in world.step({"a": 3, "b": 1}).stores:
+        world.scheduler.report(number)
+    store(world, "b", 1)
+    assert set(world.tier.chunks) == {
+        *(key(0, n, "a") for n in range(2)),
+        *(key(0, n, "b") for n in range(2)),
+    }

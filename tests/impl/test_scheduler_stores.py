@@ -284,7 +284,7 @@ def test_a_request_that_is_put_back_offers_what_it_computes_again() -> None:
     world.step({"a": 6})
     world.tier.chunks.clear()
     world.requests["a"].num_computed_tokens = 2
-    world._running.discard("a")
+    world.running.discard("a")
     world.table("a", [1, 4, 5])
     # Its first block is still on the GPU.
     assert world.step({"a": 4}).stores[1] == Transfer("a", [4, 5], [2], [1], (key(0, 3), key(0, 5)))
@@ -309,9 +309,33 @@ def test_a_request_that_is_put_back_does_not_repeat_what_was_refused() -> None:
     assert world.step({"a": 4}).stores[0].blocks == [1]
     refused = world.scheduler.counts["refused_offers"]
     world.requests["a"].num_computed_tokens = 0
-    world._running.discard("a")
+    world.running.discard("a")
     world.table("a", [3, 4])
     assert world.step({"a": 4}).stores == {}
     assert world.scheduler.counts["refused_offers"] == refused
     world.scheduler.report(0)
     assert world.step({"a": 1}).stores[1].blocks == [4]
+
+
+def test_a_session_that_goes_on_offers_what_is_part_of_its_prompt_by_then() -> None:
+    world = World(sizes(full(2)), prompt_only=True)
+    request = world.add(SmallRequest("a", 2))
+    world.table("a", [1, 2, 3])
+    assert world.step({"a": 2}).stores[0].blocks == [1]
+    assert world.step({"a": 1}).stores == {}
+    request.num_prompt_tokens, request.output = 6, 0
+    world.running.discard("a")
+    assert world.step({"a": 3}).stores[1].blocks == [2, 3]
+
+
+def test_a_state_that_was_refused_among_other_chunks_is_offered_again() -> None:
+    world = World(sizes(recurrent(2), blocks_per_chunk=2), SmallTier(slots=1), retention=0)
+    world.add(SmallRequest("full", 5, of="b"))
+    world.table("full", [0, 1, 2])
+    assert world.step({"full": 4}).stores[0].blocks == [1]
+    world.add(SmallRequest("a", 7))
+    world.table("a", [0, 9, 6, 7])
+    assert world.step({"a": 4}).stores == {}
+    assert world.step({"a": 2}).stores == {}
+    world.scheduler.report(0)
+    assert world.step({"a": 1}).stores[1].blocks == [9]

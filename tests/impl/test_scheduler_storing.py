@@ -15,6 +15,7 @@ from kvproof.impl.scheduler.storing import (
     grain,
     last_chunk,
     serves,
+    serves_in_part,
 )
 from kvproof.model import functions
 
@@ -118,7 +119,7 @@ def test_a_drafter_is_due_one_token_later() -> None:
 
 
 def _offered(
-    group: Group, blocks: list[int], first: int = 0, alignment: int = 0, partial: bool = True
+    group: Group, blocks: list[int], first: int = 0, alignment: int = 0, partial: int = 1
 ) -> list[Chunk]:
     return chunks_on_offer(group, _HASHES, blocks, first, alignment, partial)
 
@@ -135,7 +136,7 @@ def test_a_chunk_whose_window_has_left_its_first_blocks_is_offered_without_them(
     (group,) = sizes(window(2, 3), blocks_per_chunk=3).groups
     blocks = [0, 0, 0, 0, 5, 6, 0, 7, 0, 8, 0, 9]
     assert _offered(group, blocks) == [Chunk(group, 1, key(0, 11), [5, 6], 1, 12)]
-    assert _offered(group, blocks, partial=False) == []
+    assert _offered(group, blocks, partial=0) == []
 
 
 def test_a_chunk_of_full_attention_has_all_its_blocks() -> None:
@@ -145,7 +146,7 @@ def test_a_chunk_of_full_attention_has_all_its_blocks() -> None:
 
 def test_a_state_is_the_last_block_of_its_chunk() -> None:
     (group,) = sizes(recurrent(2), blocks_per_chunk=2).groups
-    assert _offered(group, [0, 3, 4, 0], partial=False) == [Chunk(group, 0, key(0, 3), [3], 1, 4)]
+    assert _offered(group, [0, 3, 4, 0], partial=0) == [Chunk(group, 0, key(0, 3), [3], 1, 4)]
 
 
 def test_what_no_boundary_reads_is_left_out() -> None:
@@ -157,3 +158,22 @@ def test_what_no_boundary_reads_is_left_out() -> None:
     group = geometry.groups[1]
     offered = _offered(group, [1, 2, 3, 4, 5, 6, 7, 8], alignment=8)
     assert [chunk.number for chunk in offered] == [2, 3, 6, 7]
+
+
+@given(geometries(), st.data())
+def test_part_of_a_chunk_is_offered_if_some_aligned_start_reads_no_more(
+    geometry: Geometry, data: st.DataObject
+) -> None:
+    group = data.draw(st.sampled_from(geometry.groups))
+    chunk = data.draw(st.integers(0, 12))
+    missing = data.draw(st.integers(1, group.blocks_per_chunk))
+    start, size = chunk * group.tokens_per_chunk, group.tokens_per_chunk
+    there = start + missing * group.tokens_per_block
+    boundaries = range(geometry.alignment, 60 * geometry.alignment, geometry.alignment)
+    useful = any(
+        start < boundary and there <= group.first_needed(boundary) < start + size
+        for boundary in boundaries
+    )
+    if group.kind in (Kind.FULL, Kind.RECURRENT):
+        useful = False
+    assert serves_in_part(group, chunk, missing, geometry.alignment) == useful

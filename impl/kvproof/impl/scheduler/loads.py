@@ -142,7 +142,7 @@ class Loads:
             self.lose(request.request_id)
             return
         place = self.ledger.pin(keys, ends, state.context)
-        self.recency.enter(state, len(keys))
+        self.recency.enter(state, len(keys), boundary)
         job = self.ledger.issue_load(request.request_id, keys, state.context)
         self.planned[job.number] = transfer._replace(place=place)
         self.latest = PlannedLoad(state, computed, boundary, keys, ends, transfer.first_positions)

@@ -9,6 +9,8 @@ there at most one place nearer to the old end.
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from kvproof.impl.scheduler.geometry import Geometry
 from kvproof.impl.scheduler.keys import keys_of
 from kvproof.impl.scheduler.ledger import Ledger
@@ -26,28 +28,31 @@ class Recency:
     """Who uses keys of a tier, and how far these are from being the oldest.
 
     Attributes:
-        users: requests that have keys in the tier, by id.
+        users: requests that may have keys in the tier. Two that live at the same time may have one
+            id, one of them about to make its last offer.
     """
 
     def __init__(self, geometry: Geometry, ledger: Ledger) -> None:
-        self.users: dict[str, RequestState] = {}
+        self.users: dict[int, RequestState] = {}
         self._geometry = geometry
         self._ledger = ledger
         # No key of a user can be the oldest before so many keys have moved.
         self._least = NEVER
         self._saved = MOST_SAVED
 
-    def enter(self, state: RequestState, keys: int) -> None:
-        """A request uses ``keys`` keys; only the first time that it uses any counts."""
-        request_id = state.request.request_id
-        if self._ledger.tier.lru_capacity is not None and self.users.get(request_id) is not state:
-            self.users[request_id] = state
+    def enter(self, state: RequestState, keys: int, tokens: int) -> None:
+        """A request uses ``keys`` keys, of chunks that end with its first ``tokens`` tokens."""
+        if self._ledger.tier.lru_capacity is None:
+            return
+        if id(state) not in self.users:
+            self.users[id(state)] = state
+            state.used_to = 0
             self._mark(state, keys)
+        state.used_to = max(state.used_to, tokens)
 
     def leave(self, state: RequestState) -> None:
         """A request has ended."""
-        if self.users.get(state.request.request_id) is state:
-            del self.users[state.request.request_id]
+        self.users.pop(id(state), None)
 
     def forget(self) -> None:
         """The tier is empty."""
@@ -61,12 +66,14 @@ class Recency:
         if lacking <= 0:
             return
         self._saved = min(MOST_SAVED, self._saved + KEYS_PER_OFFER)
-        reach = ledger.moved + lacking + ledger.busy
-        if reach <= self._least or self._saved <= 0:
+        held_back = lacking + ledger.busy
+        if ledger.moved + held_back <= self._least or self._saved <= 0:
             return
-        for state in self.users.values():
-            if state.young < reach and self._saved > 0:
-                self._saved -= self.use_again(state, state.request.num_computed_tokens)
+        for state in sorted(self.users.values(), key=attrgetter("young")):
+            # What one uses again is younger than what others have.
+            if state.young >= ledger.moved + held_back or self._saved <= 0:
+                break
+            self._saved -= self.use_again(state, state.used_to)
         self._least = min((state.young for state in self.users.values()), default=NEVER)
 
     def use_again(self, state: RequestState, tokens: int) -> int:

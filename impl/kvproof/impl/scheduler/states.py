@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from kvproof.impl.scheduler.geometry import Geometry, Group
+from kvproof.impl.scheduler.geometry import Geometry, Group, Kind
 from kvproof.impl.scheduler.jobs import Job
 from kvproof.impl.scheduler.keys import keys_of
 from kvproof.impl.scheduler.ledger import Ledger
@@ -52,6 +52,17 @@ class States:
                 continue
             state.cursors[group.place] = max(state.cursors[group.place], last)
             self._offer(state, group, last - 1, block, plan)
+
+    def keep(self, state: RequestState, refused: Sequence[Chunk]) -> list[Chunk]:
+        """Take the states out of what was refused: no cursor comes by them again."""
+        others = []
+        for chunk in refused:
+            if chunk.group.kind is Kind.RECURRENT:
+                at = chunk.group.place, chunk.number
+                state.states[at] = chunk.blocks[-1], self._ledger.room
+            else:
+                others.append(chunk)
+        return others
 
     def offer_again(
         self, state: RequestState, ended: Sequence[Sequence[int]] | None, plan: Plan

@@ -76,7 +76,7 @@ class Stores:
             group.blocks_per_chunk > 1 for group in geometry.groups
         )
         self._grains = [grain(group, geometry.alignment) for group in geometry.groups]
-        self._partial = ledger.tier.closed
+        self._partial = geometry.alignment if ledger.tier.closed else 0
         # Of these groups every chunk is one block, and worth a slot.
         self._plain = [
             group.blocks_per_chunk == 1
@@ -112,8 +112,10 @@ class Stores:
             for cursor, group in zip(state.cursors, groups, strict=True)
         ]
         state.states.clear()
+        # Also when the cursors stay: a session that goes on has a longer prompt.
+        state.due = self._due(back)
         if back != state.cursors:
-            state.cursors, state.due = back, self._due(back)
+            state.cursors = back
             # What was refused goes on waiting for room (E6).
             state.settled = frozenset()
         self._wait_no_more(state)
@@ -163,12 +165,14 @@ class Stores:
         state.due = self._due(reached, tokens, most)
         fresh, waiting = self._sift(state, chunks) if state.refused else (chunks, [])
         jobs, refused = self._ask(state, fresh, plan)
+        if ended is None:
+            refused = self._states.keep(state, refused)
         if waiting or refused:
             self._wait(state, reached, chunks, waiting + refused)
-            if ended is None:
-                self.waiting[state.request.request_id] = state
         else:
             self._accepted(state)
+        if ended is None and (state.refused or state.states):
+            self.waiting[state.request.request_id] = state
         state.cursors = reached
         return jobs
 
@@ -310,7 +314,7 @@ class Stores:
         self, state: RequestState, keys: Sequence[Key], ends: Sequence[int]
     ) -> Room | None:
         """Offer keys, when nothing that is in use can be the first to leave for them."""
-        self.recency.enter(state, len(keys))
+        self.recency.enter(state, len(keys), max(ends))
         self.recency.before_offer(len(keys))
         return self.ledger.ask(keys, ends, state.context)
 

@@ -105,6 +105,26 @@ def serves(group: Group, chunk: int, alignment: int) -> bool:
             return boundary // group.window * group.window < end
 
 
+def serves_in_part(group: Group, chunk: int, missing: int, alignment: int) -> bool:
+    """Whether a multiple of ``alignment`` reads a chunk, and not its ``missing`` first blocks.
+
+    One that does not would take the place of the whole chunk, which the tier then does not want.
+    """
+    size, window = group.tokens_per_chunk, group.window
+    start, end = chunk * size, (chunk + 1) * size
+    match group.kind:
+        case Kind.WINDOW:
+            # The last boundary that reads the chunk at all reads least of it.
+            last = end + window - 2
+        case Kind.CHUNKED:
+            last = ((end - 1) // window + 1) * window - 1
+        case _:
+            return False
+    boundary = last // alignment * alignment
+    there = start + missing * group.tokens_per_block
+    return boundary > start and group.first_needed(boundary) >= there
+
+
 def grain(group: Group, alignment: int) -> int:
     """``alignment``, or 0 when a group has no chunk that ``serves`` says no to."""
     period = math.lcm(alignment, group.window or 1)
@@ -118,7 +138,7 @@ def chunks_on_offer(
     blocks: Sequence[int],
     first: int,
     alignment: int,
-    partial: bool,
+    partial: int,
 ) -> list[Chunk]:
     """The chunks from ``first`` on that can be stored from ``blocks``.
 
@@ -128,7 +148,8 @@ def chunks_on_offer(
         blocks: the table's entries from chunk ``first`` on, 0 where there is none.
         first: the first chunk.
         alignment: see ``serves``; what no such boundary reads is not worth a slot. 0: all is.
-        partial: whether a chunk may go without blocks at its start, when a window has left them.
+        partial: a chunk may go without blocks at its start, when a window has left them, if a
+            multiple of so many tokens has a use for it; 0: none may.
     """
     per, suffix, size = group.hashes_per_chunk, group.suffix, group.tokens_per_chunk
     count = group.blocks_per_chunk
@@ -157,7 +178,7 @@ def chunks_on_offer(
             # Nothing but holes, or one behind a block that is there: not a chunk.
             if not own or 0 in own:
                 continue
-            if not partial or group.kind is Kind.FULL:
+            if not partial or not serves_in_part(group, number, missing, partial):
                 continue
         if alignment and not serves(group, number, alignment):
             continue

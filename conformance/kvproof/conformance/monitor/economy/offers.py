@@ -132,6 +132,12 @@ class Offers:
                 life.last_chance[chunk] = self._leases(life.r, chunk)
             self._lives.ending.append(life)
 
+    def free(self, event: ev.Free) -> None:
+        """A block goes; see ``_withdraw``."""
+        life = self._lives.get(event.req)
+        if life is not None and event.why == "slide" and life in self._lives.ending:
+            life.slid_at_end.add(self._world.lease(event.lease))
+
     def _examine(self, life: Life, computed: int, step: int) -> None:
         for group, sizes in enumerate(self._geometry.groups):
             # What a drafter wrote for the last token may change until the next one is computed.
@@ -152,9 +158,15 @@ class Offers:
             life.present.add(chunk)
         if not held or chunk in life.offers or chunk in life.present:
             life.open.discard(chunk)
-        elif life.refused_at.get(chunk, -1) < self._lives.room:
+        elif self._may_store(life, chunk) and life.refused_at.get(chunk, -1) < self._lives.room:
             # Requests have their turns: what changes after a refusal helps from the next window on.
             life.chances[chunk] += life.refused_in.get(chunk) != step
+
+    def _may_store(self, life: Life, chunk: Chunk) -> bool:
+        """Whether the limits, as they are now, let a chunk be stored: a session's prompt grows."""
+        group, number = chunk
+        end = (number + 1) * self._geometry.groups[group].tokens_per_chunk
+        return self._world.limits[life.r].to_store(end) >= end
 
     def _is_held(self, life: Life, chunk: Chunk) -> bool:
         """Whether the request has all blocks of a complete chunk; of a state, just that one."""
@@ -192,10 +204,13 @@ class Offers:
                 yield from self._compare(life)
 
     def _withdraw(self, life: Life) -> None:
-        """At its end a chance was none if a block has been handed out again in this very window."""
+        """At its end a chance was none if a block has been handed out again in this very window.
+
+        Nor if the engine took one away before it gave the block table to the connector.
+        """
         superseded = self._world.reference.superseded_at
         for chunk, leases in life.last_chance.items():
-            if any(lease in superseded for lease in leases):
+            if any(lease in superseded or lease in life.slid_at_end for lease in leases):
                 life.chances[chunk] -= life.chances[chunk] > 0
                 life.could.discard(chunk)
 
