@@ -339,3 +339,29 @@ def test_a_state_that_was_refused_among_other_chunks_is_offered_again() -> None:
     assert world.step({"a": 2}).stores == {}
     world.scheduler.report(0)
     assert world.step({"a": 1}).stores[1].blocks == [9]
+
+
+def test_a_reset_says_nothing_to_who_has_not_been_taken_up_since_its_load() -> None:
+    """Its blocks count as new in the step that takes it up: a store of them would be flushed."""
+    world = World(sizes(full(2)))
+    world.add(SmallRequest("a", 4, num_computed_tokens=4))
+    world.table("a", [1, 2])
+    world.scheduler.requests["a"].filled = True
+    world.scheduler.reset()
+    assert world.step({}).stores == {}
+    assert world.step({"a": 1}).stores[0].blocks == [1, 2]
+
+
+def test_a_request_that_is_put_back_remembers_what_was_refused_behind_what_it_computes() -> None:
+    world = World(sizes(full(2)), SmallTier(slots=1))
+    request = world.add(SmallRequest("a", 6))
+    world.table("a", [1, 2, 3])
+    assert world.step({"a": 4}).stores[0].blocks == [1]
+    assert world.scheduler.counts["refused_offers"] == 2
+    request.num_computed_tokens = 0
+    world.running.discard("a")
+    assert world.step({"a": 2}).stores == {}
+    assert world.step({"a": 2}).stores == {}
+    assert world.scheduler.counts["refused_offers"] == 2
+    world.scheduler.report(0)
+    assert world.step({"a": 1}).stores[1].blocks == [2]

@@ -139,7 +139,7 @@ class OffloadScheduler:
         state = self.requests.get(request.request_id)
         if state is None:
             return 0
-        state.filled = False
+        state.filled = state.runs = False
         return self._loads.lookup(state, computed, bound)
 
     def allocated(
@@ -180,7 +180,7 @@ class OffloadScheduler:
         requests = self.requests
         for request_id in step.started:
             if request_id in requests:
-                requests[request_id].filled = True
+                requests[request_id].filled = requests[request_id].runs = True
                 stores.started(requests[request_id])
         for request_id, handed in step.handed.items():
             if request_id in requests:
@@ -205,10 +205,11 @@ class OffloadScheduler:
         """After a reset all is offered anew, also of requests that have nothing left to compute.
 
         Scheduling ahead, the engine only waits for what those have computed; then their blocks go.
+        Who waits to be taken up has its turn then.
         """
         self._emptied = False
         for request_id, state in self.requests.items():
-            if state.filled and request_id not in step.scheduled:
+            if state.runs and request_id not in step.scheduled:
                 self._stores.offer(state, state.request.num_computed_tokens, None, plan)
 
     def _offer_again(self, step: Step, plan: Plan) -> None:

@@ -170,7 +170,7 @@ class Stores:
         if waiting or refused:
             self._wait(state, reached, chunks, waiting + refused)
         else:
-            self._accepted(state)
+            self._accepted(state, chunks)
         if ended is None and (state.refused or state.states):
             self.waiting[state.request.request_id] = state
         state.cursors = reached
@@ -189,11 +189,18 @@ class Stores:
                 (waiting if again else fresh).append(chunk)
         return fresh, waiting
 
-    def _accepted(self, state: RequestState) -> None:
-        """Nothing of a request waits for room."""
+    def _accepted(self, state: RequestState, chunks: Sequence[Chunk]) -> None:
+        """Nothing of these chunks waits for room.
+
+        What was refused of a request that was put back since is not among them until it is computed
+        again; while room has not changed it is not worth another offer then (E6).
+        """
         if state.refused:
-            state.refused = state.settled = frozenset()
-            self._wait_no_more(state)
+            unchanged = self.ledger.room == state.refused_at
+            state.refused = state.refused - {c.key for c in chunks} if unchanged else frozenset()
+            if not state.refused:
+                state.settled = frozenset()
+                self._wait_no_more(state)
 
     def _wait_no_more(self, state: RequestState) -> None:
         # Under the id of a request that has ended, another one may be waiting.
