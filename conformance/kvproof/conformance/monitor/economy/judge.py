@@ -38,7 +38,6 @@ class Economy:
             ev.Extended: self._lives.extend,
             ev.Finish: self._offers.finish,
             ev.Answer: self._offers.answer,
-            ev.Free: self._offers.free,
             ev.PrepareStore: self._prepare_store,
             ev.Promote: self._promote,
             ev.Promoted: self._promoted,

@@ -33,7 +33,6 @@ class Life:
         open: complete chunks that are neither offered nor present.
         could: chunks that were complete while all their blocks were there.
         chances: windows in which an open chunk could have been offered, since its last refusal.
-        slid_at_end: blocks that left its windows when it ended, before anybody was told of its end.
         last_chance: the leases of chunks that had a chance only when it ended.
         offers: how often each chunk was offered and not refused, since the last reset.
         found: chunks that lay in the tier when it was answered, up to what was answered.
@@ -58,7 +57,6 @@ class Life:
     open: set[Chunk] = field(default_factory=set)
     could: set[Chunk] = field(default_factory=set)
     chances: Counter[Chunk] = field(default_factory=Counter)
-    slid_at_end: set[Lease] = field(default_factory=set)
     last_chance: dict[Chunk, list[Lease]] = field(default_factory=dict)
     offers: Counter[Chunk] = field(default_factory=Counter)
     found: set[Chunk] = field(default_factory=set)

@@ -132,12 +132,6 @@ class Offers:
                 life.last_chance[chunk] = self._leases(life.r, chunk)
             self._lives.ending.append(life)
 
-    def free(self, event: ev.Free) -> None:
-        """A block goes; see ``_withdraw``."""
-        life = self._lives.get(event.req)
-        if life is not None and event.why == "slide" and life in self._lives.ending:
-            life.slid_at_end.add(self._world.lease(event.lease))
-
     def _examine(self, life: Life, computed: int, step: int) -> None:
         for group, sizes in enumerate(self._geometry.groups):
             # What a drafter wrote for the last token may change until the next one is computed.
@@ -204,13 +198,10 @@ class Offers:
                 yield from self._compare(life)
 
     def _withdraw(self, life: Life) -> None:
-        """At its end a chance was none if a block has been handed out again in this very window.
-
-        Nor if the engine took one away before it gave the block table to the connector.
-        """
+        """At its end a chance was none if a block has been handed out again in this very window."""
         superseded = self._world.reference.superseded_at
         for chunk, leases in life.last_chance.items():
-            if any(lease in superseded or lease in life.slid_at_end for lease in leases):
+            if any(lease in superseded for lease in leases):
                 life.chances[chunk] -= life.chances[chunk] > 0
                 life.could.discard(chunk)
 
