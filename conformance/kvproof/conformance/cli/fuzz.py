@@ -94,6 +94,7 @@ def fuzz(
             severity=severity,
             stop_at=stop_at,
             tier=tier.value,
+            plain=opened.plain(),
             progress=lambda now: advance(*_position(now, seconds, max_examples)),
         )
     write_campaign(out, result)
@@ -121,14 +122,19 @@ def _position(
 
 
 def _print(result: CampaignResult) -> None:
+    from kvproof.conformance.cli import console, coverage
+
     print(
         f"{result.target}, seed {result.seed}: {result.examples} runs, {result.steps} moves, "
         f"{result.events} events in {result.seconds:.1f} s"
     )
     for signature, count in result.allowed.items():
         print(f"passed over, as allowed: {signature} ({count} times)")
-    if result.coverage.never:
-        print(f"never happened: {', '.join(result.coverage.never)}")
+    for signature, count in result.engine.items():
+        print(f"the engine's own, around the release's scheduler too: {signature} ({count} times)")
+    print()
+    console.output().print(coverage.table(result.coverage))
+    print()
     for number, found in enumerate(result.found, start=1):
         _print_found(number, found)
     if result.found:

@@ -64,6 +64,7 @@ def soak(
             out=out,
             tier=tier.value,
             missed=severity is Class.MISSED,
+            plain=opened.plain(),
             progress=lambda now: advance(
                 f"life {now.lives}, {now.rss >> 20} MiB", min(now.steps, steps), steps
             ),
@@ -91,6 +92,8 @@ def _print(result: SoakResult) -> None:
     else:
         is_flat = "flat" if result.flat else "not flat"
         print(f"memory is {is_flat}: {result.growth / (1 << 20):+.1f} MiB")
+    for signature, count in result.engine.items():
+        print(f"the engine's own, around the release's scheduler too: {signature} ({count} lives)")
     for leak in result.leaks:
         print(f"leak: {leak.what}: {leak.held} held at rest, {leak.most} allowed")
     if result.finding is not None:

@@ -12,9 +12,10 @@ from kvproof.conformance.releases.child import active_release, home_of, run_in
 
 if TYPE_CHECKING:
     from kvproof.conformance.engines.base import Target
+    from kvproof.conformance.engines.vllm import VllmTarget
 
 
-def open_target(name: str, context: typer.Context, scheduler: str | None = None) -> Target:
+def open_target(name: str, context: typer.Context, scheduler: str | None = None) -> VllmTarget:
     """The target called ``name``, ready in this process.
 
     When the target's release is not active here, the whole command is run again in a child process

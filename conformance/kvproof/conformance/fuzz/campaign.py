@@ -22,6 +22,7 @@ from hypothesis.strategies import SearchStrategy
 from kvproof.conformance.engines.base import History, Target
 from kvproof.conformance.fuzz import outputs
 from kvproof.conformance.fuzz.collector import patient_collector
+from kvproof.conformance.fuzz.control import Control
 from kvproof.conformance.fuzz.machine import EngineMachine, machine_for
 from kvproof.conformance.fuzz.repeatable import without_local_constants
 from kvproof.conformance.fuzz.session import MakeJudge, Session, monitor
@@ -83,9 +84,9 @@ class CampaignResult(msgspec.Struct, frozen=True):
     """The outcome. ``steps`` counts moves; ``seconds`` leaves out the first start and shrinking.
 
     ``found`` has the unsafe findings first, each class in the order in which they were made.
-    ``allowed`` counts findings passed over, ``again`` those made before, both by signature.
-    ``passed`` has the first of each that was passed over, as it was played: neither shrunk nor
-    written.
+    ``allowed`` counts findings passed over, ``again`` those made before, ``engine`` those that the
+    release's own scheduler meets in the same history; all by signature. ``passed`` has the first of
+    each that was passed over or is the engine's, as it was played: neither shrunk nor written.
     """
 
     target: str
@@ -99,6 +100,7 @@ class CampaignResult(msgspec.Struct, frozen=True):
     again: dict[str, int]
     coverage: Coverage
     passed: list[Found]
+    engine: dict[str, int] = {}
 
 
 class _Over(BaseException):
@@ -115,13 +117,16 @@ class _Ledger:
         allow: Set[Signature],
         severity: str,
         stop_at: int | None,
-        work_out: Callable[[Session, Finding, bool], tuple[Shrunk, list[Path]]],
+        work_out: Callable[[Session, Finding, bool], Shrunk],
+        write: Callable[[Shrunk], list[Path]],
+        control: Control,
         progress: Callable[[CampaignProgress], None] | None,
     ) -> None:
         # The clock starts with the end of the first example: an engine's first start takes long.
         self.started: float | None = None
         self.max_examples, self.seconds = max_examples, seconds
-        self.stop_at, self.work_out = stop_at, work_out
+        self.stop_at, self.work_out, self.write = stop_at, work_out, write
+        self.control = control
         self.allow, self.severity, self.progress = allow, severity, progress
         self.examples = self.steps = self.events = 0
         self.rules: Counter[str] = Counter(dict.fromkeys(RULES, 0))
@@ -129,6 +134,7 @@ class _Ledger:
         self.reference: Counter[str] = Counter()
         self.allowed: Counter[str] = Counter()
         self.again: Counter[str] = Counter()
+        self.engine: Counter[str] = Counter()
         self.seen: set[Signature] = set()
         self.found: list[Found] = []
         self.passed: list[Found] = []
@@ -160,20 +166,20 @@ class _Ledger:
         signature = finding.signature()
         name = str(signature)
         if any(known.covers(signature) for known in self.allow):
-            if name not in self.allowed:
-                played, seconds = session.history(), round(self.elapsed(), 3)
-                self.passed.append(Found(finding, played, [], self.examples, seconds, 0))
-            self.allowed[name] += 1
+            self._pass_over(self.allowed, session, finding)
             return
         if signature in self.seen:
             self.again[name] += 1
             return
-        self.seen.add(signature)
         at, began = self.elapsed(), time.monotonic()
         self.report("shrinking")
-        shrunk, files = self.work_out(session, finding, self._related(finding))
+        shrunk, files = self._work_out(session, finding)
         assert self.started is not None
         self.started += time.monotonic() - began
+        if shrunk is None:
+            self._pass_over(self.engine, session, finding)
+            return
+        self.seen.add(signature)
         self.found.append(
             Found(
                 finding=shrunk.finding,
@@ -184,6 +190,23 @@ class _Ledger:
                 replays=shrunk.replays,
             )
         )
+
+    def _pass_over(self, counts: Counter[str], session: Session, finding: Finding) -> None:
+        name = str(finding.signature())
+        if name not in counts:
+            played, seconds = session.history(), round(self.elapsed(), 3)
+            self.passed.append(Found(finding, played, [], self.examples, seconds, 0))
+        counts[name] += 1
+
+    def _work_out(self, session: Session, finding: Finding) -> tuple[Shrunk | None, list[Path]]:
+        """The shrunk finding and its files; None when it is the engine's own."""
+        if self.control.shows(session.history(), finding):
+            return None, []
+        shrunk = self.work_out(session, finding, self._related(finding))
+        # Around its own scheduler the engine may have been stopped earlier, by another fault.
+        if self.control.shows(shrunk.history, shrunk.finding):
+            return None, []
+        return shrunk, self.write(shrunk)
 
     def _related(self, finding: Finding) -> bool:
         """Whether another kind of the same fault was found before."""
@@ -228,6 +251,7 @@ def run(
     max_replays: int = DEFAULT_REPLAYS,
     stop_at: int | None = None,
     tier: str = "cpu",
+    plain: Target | None = None,
 ) -> CampaignResult:
     """Fuzz ``target`` until the budget is spent, or ``stop_at`` distinct findings are made.
 
@@ -249,6 +273,8 @@ def run(
             another kind of it was found before.
         stop_at: stop after this many distinct findings; None for all that the budget allows.
         tier: which tier the drawn setups have, as in ``Setup.tier``.
+        plain: the release with its own scheduler, when ``target`` has another one in its place:
+            what the engine does wrong around both is no finding.
 
     Raises:
         ValueError: neither ``seconds`` nor ``max_examples`` bounds the campaign.
@@ -256,15 +282,19 @@ def run(
     if seconds is None and max_examples is None:
         raise ValueError("a campaign needs a bound: seconds, max_examples, or both")
 
-    def work_out(session: Session, finding: Finding, related: bool) -> tuple[Shrunk, list[Path]]:
+    def work_out(session: Session, finding: Finding, related: bool) -> Shrunk:
         bound = max_replays
         if finding.severity == MISSED:
             bound = min(bound, RELATED_REPLAYS if related else MISSED_REPLAYS)
-        shrunk = shrink(target, session, finding=finding, make_judge=make_judge, max_replays=bound)
-        signature = finding.signature()
-        return shrunk, outputs.write(out, target, shrunk.history, make_judge, signature)
+        return shrink(target, session, finding=finding, make_judge=make_judge, max_replays=bound)
 
-    ledger = _Ledger(max_examples, seconds, allow, severity, stop_at, work_out, progress)
+    def write(shrunk: Shrunk) -> list[Path]:
+        return outputs.write(out, target, shrunk.history, make_judge, shrunk.finding.signature())
+
+    control = Control(plain, make_judge)
+    ledger = _Ledger(
+        max_examples, seconds, allow, severity, stop_at, work_out, write, control, progress
+    )
     _generate(target, seed, steered(target, avoid, tier), make_judge, ledger)
     return CampaignResult(
         target=target.name,
@@ -278,6 +308,7 @@ def run(
         again=dict(sorted(ledger.again.items())),
         coverage=ledger.coverage(),
         passed=ledger.passed,
+        engine=dict(sorted(ledger.engine.items())),
     )
 
 

@@ -16,7 +16,7 @@ from kvproof.conformance.matrix.budgets import NUMBERS, Asked
 from kvproof.conformance.report.evidence import CAMPAIGN, write_text
 
 
-class Stored(CampaignResult, frozen=True):
+class Stored(CampaignResult, frozen=True, kw_only=True):
     """A finished campaign, and what it was asked."""
 
     asked: Asked

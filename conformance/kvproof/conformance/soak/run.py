@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import statistics
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +16,7 @@ from hypothesis import seed as seeded
 
 from kvproof.conformance.engines.base import History, Target, Unsupported
 from kvproof.conformance.fuzz import outputs
+from kvproof.conformance.fuzz.control import Control
 from kvproof.conformance.fuzz.repeatable import without_local_constants
 from kvproof.conformance.fuzz.session import play
 from kvproof.conformance.fuzz.shrink import shrink
@@ -47,12 +49,14 @@ class SoakProgress(msgspec.Struct, frozen=True):
 class SoakResult(msgspec.Struct, frozen=True):
     """The outcome.
 
-    ``leaks`` were seen at the last point of rest, ``finding`` ended the soak. ``history`` leads
-    there; ``files`` are the paths written. ``rss`` samples resident memory, in bytes, at up to 64
-    points of rest; ``growth`` is what it grew by from the soak's second quarter to its last, and
-    ``flat`` whether that is allowed; both are None when there were too few points of rest.
-    ``tables`` are the entries that the scheduler's own tables had at the last point of rest, and
-    ``objects`` how many objects of its own classes there were.
+    ``leaks`` were seen at the last point of rest, ``finding`` ended the soak. ``engine`` counts
+    lives that ended because the engine went wrong as it does around the release's own scheduler, by
+    signature; after each came the next life. ``history`` leads there; ``files`` are the paths
+    written. ``rss`` samples resident memory, in bytes, at up to 64 points of rest; ``growth`` is
+    what it grew by from the soak's second quarter to its last, and ``flat`` whether that is
+    allowed; both are None when there were too few points of rest. ``tables`` are the entries that
+    the scheduler's own tables had at the last point of rest, and ``objects`` how many objects of
+    its own classes there were.
     """
 
     target: str
@@ -73,6 +77,7 @@ class SoakResult(msgspec.Struct, frozen=True):
     flat: bool | None
     tables: dict[str, int]
     objects: int
+    engine: dict[str, int] = {}
 
     @property
     def holds(self) -> bool:
@@ -83,8 +88,12 @@ class SoakResult(msgspec.Struct, frozen=True):
 class _Soak:
     """A soak in progress."""
 
-    def __init__(self, target: Target, seed: int, missed: bool, out: Path) -> None:
+    def __init__(
+        self, target: Target, seed: int, missed: bool, out: Path, plain: Target | None
+    ) -> None:
         self.target, self.seed, self.missed, self.out = target, seed, missed, out
+        self.control = Control(plain)
+        self.engine: Counter[str] = Counter()
         self.steps = self.requests = self.events = self.lives = 0
         self.rests = 0
         self.rest: Rest | None = None
@@ -109,11 +118,23 @@ class _Soak:
             self.requests += life.running.requests
             self.events += life.running.events
         self.finding = life.running.finding
-        if self.finding is not None or self.leaks:
-            self.history = life.running.history()
-            self._keep(plan, name, steps)
-            return False
-        return True
+        if self.finding is None and not self.leaks:
+            return True
+        self.history = life.running.history()
+        if self.finding is not None and self.control.shows(self.history, self.finding):
+            return self._goes_on()
+        self._shrink(plan, name, steps)
+        if self.finding is not None and self.control.shows(self.history, self.finding):
+            return self._goes_on()
+        self._write()
+        return False
+
+    def _goes_on(self) -> bool:
+        """What ended the life is the engine's own: another life can go on."""
+        assert self.finding is not None
+        self.engine[str(self.finding.signature())] += 1
+        self.finding = self.history = None
+        return not self.leaks
 
     def _segment(self, life: Life) -> bool:
         life.work(MOVES_PER_REST)
@@ -125,12 +146,10 @@ class _Soak:
         self.rss.append(_resident())
         return not rest.handed_out
 
-    def _keep(self, plan: Plan, name: str, steps: int) -> None:
-        """Write the history; of a finding that needs the whole life, the whole life."""
-        assert self.history is not None
+    def _shrink(self, plan: Plan, name: str, steps: int) -> None:
+        """Make the history of a finding shorter; when that needs the whole life, the whole life."""
         finding = self.finding
-        if finding is None:
-            self._write_leak(self.history)
+        if finding is None or self.history is None:
             return
         again = play(self.target, plan.setup, self.history.moves)
         broken = again.broken(finding.signature())
@@ -140,9 +159,15 @@ class _Soak:
             self.history = shrunk.history
         else:
             self.history = self._whole_life(plan, name, steps)
+
+    def _write(self) -> None:
+        assert self.history is not None
+        if self.finding is None:
+            self._write_leak(self.history)
+            return
         with suppress(ValueError):
             self.files = outputs.write(
-                self.out, self.target, self.history, signature=finding.signature()
+                self.out, self.target, self.history, signature=self.finding.signature()
             )
 
     def _whole_life(self, plan: Plan, name: str, steps: int) -> History:
@@ -172,6 +197,7 @@ def run(
     out: Path,
     tier: str = "cpu",
     missed: bool = True,
+    plain: Target | None = None,
     progress: Callable[[SoakProgress], None] | None = None,
 ) -> SoakResult:
     """Let engines of ``target`` live until they have taken ``steps`` steps, or something shows.
@@ -184,9 +210,11 @@ def run(
         out: folder for what is found.
         tier: which tier the engines have, as in ``Setup.tier``.
         missed: whether findings of class *missed* count.
+        plain: the release with its own scheduler, when ``target`` has another one in its place:
+            what the engine does wrong around both ends a life, not the soak.
         progress: told where the soak stands, at each point of rest.
     """
-    soak = _Soak(target, seed, missed, out)
+    soak = _Soak(target, seed, missed, out, plain)
     began = time.monotonic()
 
     def report(done: int) -> None:
@@ -221,6 +249,7 @@ def run(
         flat=None if growth is None else growth <= ALLOWED_GROWTH,
         tables={} if soak.rest is None else soak.rest.tables,
         objects=0 if soak.rest is None else sum(soak.rest.objects.values()),
+        engine=dict(sorted(soak.engine.items())),
     )
 
 

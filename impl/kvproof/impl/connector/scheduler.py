@@ -201,6 +201,7 @@ class SchedulerRole:
             started,
             lambda: self._leased(output),
             state.boundary_state_offloads if state else {},
+            output.preempted_req_ids or (),
         )
         try:
             plan = self.core.plan(step)
@@ -275,11 +276,15 @@ class SchedulerRole:
     def reset_cache(self) -> None:
         """Forget everything."""
         try:
-            self._events.reset(self.manager.take_events())
             self.core.reset()
         except Exception as error:
             self._cool(error)
             self.core.reset()
+        try:
+            # Tiers that bring chunks back may end that first, and tell of what is gone just then.
+            self._events.reset(self.manager.take_events())
+        except Exception as error:
+            self._cool(error)
 
     def take_events(self) -> list[Any]:
         """What entered and left the tier."""

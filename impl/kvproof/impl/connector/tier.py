@@ -89,7 +89,13 @@ class ManagerTier:
         self.manager.on_new_request(context)
 
     def finished_request(self, context: Any) -> None:
-        """No more will be asked or prepared for a request."""
+        """No more will be asked or prepared for a request.
+
+        Where the scheduler has just put in order what the request has used, the manager is not to
+        do so, too: it does not know of keys that were still being stored when they were offered.
+        """
+        if self.lru_capacity is not None:
+            context._state.clear()  # ``set_state`` has no counterpart
         self.manager.on_request_finished(context)
 
     def reset(self) -> None:

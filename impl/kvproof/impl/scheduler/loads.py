@@ -65,7 +65,7 @@ class Loads:
     def lookup(self, state: RequestState, computed: int, bound: int | None) -> int | None:
         """How many tokens beyond ``computed`` can be loaded; None: ask again."""
         request, limits = state.request, state.limits
-        if limits.skip_reading:
+        if limits.skip_reading or state.given_up:
             return 0
         limit = request.num_tokens - 1
         for most in (bound, limits.max_load):
@@ -78,7 +78,24 @@ class Loads:
         state.awaits, state.polls = None, 0
         tokens = answer.boundary - computed
         # There would be nothing to load, and so nobody to say that the load has ended.
-        return tokens if tokens > 0 and self._finder.needs_a_load(computed, answer.boundary) else 0
+        if tokens <= 0 or not self._finder.needs_a_load(computed, answer.boundary):
+            return 0
+        return tokens if self._is_there_still(state, computed, answer) else 0
+
+    def _is_there_still(self, state: RequestState, computed: int, answer: Answer) -> bool:
+        """Whether the lookup itself has not driven out what it had found.
+
+        A tier that brings back what it is asked for makes room for it first.
+        """
+        if self.ledger.tier.closed or all(found is Found.MISS for _, found in answer.doubts):
+            return True
+        needed = self._finder.needed(computed, answer.boundary)
+        lookup, context = self.ledger.tier.lookup, state.context
+        return all(
+            lookup(key, context) is Found.HIT
+            for group, (first, last) in needed.items()
+            for key in keys_of(state.request, group, first, last)
+        )
 
     def _answer(self, state: RequestState, computed: int, limit: int) -> Answer:
         """What the tier has for a request: asked no more than its changes since call for."""
@@ -139,6 +156,8 @@ class Loads:
         boundary = computed + external
         keys, ends, transfer = self._plan(request, blocks, computed, boundary)
         if not self._readable(state, keys, computed, boundary):
+            # It would be promised again, and again in vain.
+            state.given_up = True
             self.lose(request.request_id)
             return
         place = self.ledger.pin(keys, ends, state.context)

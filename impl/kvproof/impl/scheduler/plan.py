@@ -55,9 +55,11 @@ class Step:
         leased: called when it matters: the blocks that were handed out since the last step.
         handed: recurrent states that the engine hands over: by request id, (group, block, tokens
             that the state is of).
+        put_back: requests that were preempted since the last step.
     """
 
     scheduled: Mapping[str, int]
     started: Collection[str]
     leased: Callable[[], set[int]]
     handed: Mapping[str, Sequence[tuple[int, int, int]]] = field(default_factory=dict)
+    put_back: Collection[str] = ()

@@ -35,8 +35,7 @@ class RequestState:
         cursors: the next chunk to offer, per group.
         due: computed tokens at which some group may have something to offer.
         alarm: when it will be looked at; see ``Alarms``.
-        refused: keys that the tier had no room for.
-        refused_at: how often room had changed by then.
+        refused: keys that the tier had no room for, and how often room had changed by then.
         settled: keys beyond a refused one that need not be offered again.
         states: recurrent states that the tier had no room for: (place of the group, chunk) -> the
             block that it is in, and how often room had changed by then.
@@ -51,6 +50,7 @@ class RequestState:
         used_to: up to how many tokens its chunks may be in the tier; see ``Recency``.
         young: none of its keys in the tier is the oldest before so many keys have moved.
         polls: how often it was put off since then with none of the earlier jobs in flight.
+        given_up: a load that was promised could not be made, and it has not run since.
     """
 
     request: RequestView
@@ -59,8 +59,7 @@ class RequestState:
     cursors: list[int]
     due: int
     alarm: int = 0
-    refused: frozenset[Key] = frozenset()
-    refused_at: int = 0
+    refused: dict[Key, int] = field(default_factory=dict)
     settled: frozenset[Key] = frozenset()
     states: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
     asked: tuple[int, int, int] | None = None
@@ -73,3 +72,4 @@ class RequestState:
     used_to: int = 0
     young: int = 0
     polls: int = 0
+    given_up: bool = False

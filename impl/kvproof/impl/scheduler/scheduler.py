@@ -22,6 +22,7 @@ from kvproof.impl.scheduler.plan import Plan, Step
 from kvproof.impl.scheduler.recency import Recency
 from kvproof.impl.scheduler.request import Limits, RequestState
 from kvproof.impl.scheduler.stores import Ending, StorePolicy, Stores
+from kvproof.impl.scheduler.storing import with_open
 from kvproof.impl.scheduler.views import RequestView, Tables, Tier
 
 
@@ -89,6 +90,7 @@ class OffloadScheduler:
             "loading": len(ledger.loading),
             "ending": len(stores.ending),
             "waiting": len(stores.waiting),
+            "open": len(stores.open),
             "users": len(self._recency.users),
         }
 
@@ -120,6 +122,7 @@ class OffloadScheduler:
                 # it has handed out blocks; of what it found on the GPU, this request has computed
                 # nothing.
                 tokens = 0
+            blocks = with_open(blocks, self._stores.open.pop(request_id, {}))
             self._stores.ending.append(Ending(state, tokens, blocks))
             del self.requests[request_id]
 
@@ -178,10 +181,15 @@ class OffloadScheduler:
             plan.flush |= ledger.fence.jobs(leased)
         self._leased = set()
         requests = self.requests
+        for request_id in step.put_back:
+            if request_id in requests:
+                stores.put_back(requests[request_id])
         for request_id in step.started:
             if request_id in requests:
-                requests[request_id].filled = requests[request_id].runs = True
-                stores.started(requests[request_id])
+                state = requests[request_id]
+                state.filled = state.runs = True
+                state.given_up = False
+                stores.started(state)
         for request_id, handed in step.handed.items():
             if request_id in requests:
                 stores.hand_over(requests[request_id], handed, plan)
@@ -196,6 +204,10 @@ class OffloadScheduler:
         if stores.waiting and self._room != ledger.room:
             self._offer_again(step, plan)
         self._room = ledger.room
+        for request_id in [r for r in stores.open if r in step.scheduled]:
+            # Its windows may have slid for this step.
+            state = requests[request_id]
+            stores.remember(state, state.request.num_computed_tokens + step.scheduled[request_id])
         if stores.ending:
             stores.end(leased, plan)
         self._unfinished, self._delivered = None, ledger.jobs.next_number
@@ -217,7 +229,7 @@ class OffloadScheduler:
         for request_id, state in list(self._stores.waiting.items()):
             if state.states:
                 self._stores.offer_states(state, None, plan)
-            if state.filled and state.refused and state.refused_at != self._ledger.room:
+            if state.filled and self._stores.may_be_taken(state):
                 computed = state.request.num_computed_tokens + step.scheduled.get(request_id, 0)
                 self._stores.offer(state, computed, None, plan)
 
@@ -282,6 +294,7 @@ class OffloadScheduler:
             self.requests,
             self._stores.ending,
             self._stores.waiting,
+            self._stores.open,
             self._recency.users,
         ):
             kept.clear()

@@ -38,7 +38,8 @@ class StorePolicy:
 class Ending:
     """A request that has ended and may still have chunks to offer, from blocks just given up.
 
-    ``tokens`` of it are computed; ``blocks`` is its last block table, per group.
+    ``tokens`` of it are computed; ``blocks`` is its last block table, per group, with what it gave
+    up since the last step.
     """
 
     state: RequestState
@@ -52,6 +53,9 @@ class Stores:
     Attributes:
         ending: requests that have ended since the last step.
         waiting: requests whose last offer was refused, by id.
+        open: by id, the blocks of windowed groups whose chunks are complete and not offered, as
+            they were when a step last computed tokens of the request: place of the group -> (first
+            position, block ids).
     """
 
     def __init__(
@@ -69,6 +73,7 @@ class Stores:
         self.policy = policy
         self.ending: list[Ending] = []
         self.waiting: dict[str, RequestState] = {}
+        self.open: dict[str, dict[int, tuple[int, Sequence[int]]]] = {}
         self._states = States(geometry, ledger, tables, self._ask_tier, self._store)
         self._retention = Retention.of(geometry, policy.retention)
         # What is handed over then ends with a block, which need not be the end of a chunk.
@@ -77,6 +82,7 @@ class Stores:
         )
         self._grains = [grain(group, geometry.alignment) for group in geometry.groups]
         self._partial = geometry.alignment if ledger.tier.closed else 0
+        self._sliding = [g for g in geometry.groups if g.kind in (Kind.WINDOW, Kind.CHUNKED)]
         # Of these groups every chunk is one block, and worth a slot.
         self._plain = [
             group.blocks_per_chunk == 1
@@ -96,12 +102,25 @@ class Stores:
     def restart(self, state: RequestState) -> None:
         """Offer everything again: the tier has forgotten it."""
         state.cursors = [0] * len(self.geometry.groups)
+        # The request may end before that.
+        self.remember(state, NEVER)
         state.due = self.first_due()
-        state.refused = state.settled = frozenset()
+        state.refused, state.settled = {}, frozenset()
         state.states.clear()
         self.waiting.pop(state.request.request_id, None)
 
     # --- a step ---
+
+    def put_back(self, state: RequestState) -> None:
+        """A request has lost its blocks.
+
+        When it is taken up again it may share blocks of windows that slid away, in its first run,
+        while there was no room for them.
+        """
+        for group in self._sliding:
+            state.cursors[group.place] = 0
+        state.settled = frozenset()
+        self.open.pop(state.request.request_id, None)
 
     def started(self, state: RequestState) -> None:
         """A request is taken up, perhaps again: what it computes once more is offered once more."""
@@ -112,6 +131,7 @@ class Stores:
             for cursor, group in zip(state.cursors, groups, strict=True)
         ]
         state.states.clear()
+        self.open.pop(state.request.request_id, None)
         # Also when the cursors stay: a session that goes on has a longer prompt.
         state.due = self._due(back)
         if back != state.cursors:
@@ -127,14 +147,15 @@ class Stores:
             state = end.state
             jobs = self.offer_states(state, end.blocks, plan)
             jobs += self.offer(state, end.tokens, end.blocks, plan)
+            if self.may_be_taken(state):
+                # What was taken just now has made room, and there is no other time.
+                jobs += self.offer(state, end.tokens, end.blocks, plan)
             # The blocks are free: whoever got one in this step will write it in this step.
             plan.flush.update(job.number for job in jobs if not leased.isdisjoint(job.blocks))
-            used = self.recency.use_again(state, self._storable(state, end.tokens))
+            self.recency.use_again(state, self._storable(state, end.tokens))
             self.recency.leave(state)
             del self.ending[0]
             self.ledger.tier.finished_request(state.context)
-            # A tier may order by itself what a request has used, when it ends.
-            self.ledger.moved += used
             self.ledger.forget_request(state.request.request_id)
 
     def _storable(self, state: RequestState, computed: int) -> int:
@@ -167,40 +188,51 @@ class Stores:
         jobs, refused = self._ask(state, fresh, plan)
         if ended is None:
             refused = self._states.keep(state, refused)
-        if waiting or refused:
-            self._wait(state, reached, chunks, waiting + refused)
-        else:
-            self._accepted(state, chunks)
+        if state.refused or refused:
+            self._wait(state, reached, chunks, waiting, refused)
         if ended is None and (state.refused or state.states):
             self.waiting[state.request.request_id] = state
         state.cursors = reached
+        if ended is None and self._sliding:
+            self.remember(state, computed)
         return jobs
+
+    def remember(self, state: RequestState, computed: int) -> None:
+        """Remember the blocks of what ``computed`` tokens complete and nobody has offered.
+
+        The engine takes what a window has left out of the table before it tells of an end.
+        """
+        request_id, most = state.request.request_id, self._most(state)
+        found: dict[int, tuple[int, Sequence[int]]] = {}
+        for group in self._sliding:
+            first, last = state.cursors[group.place], min(computed, most) // group.tokens_per_chunk
+            if first < last:
+                first, last = first * group.blocks_per_chunk, last * group.blocks_per_chunk
+                found[group.place] = (
+                    first,
+                    self.tables.blocks(request_id, group.index, first, last),
+                )
+        if found:
+            self.open[request_id] = found
+        else:
+            self.open.pop(request_id, None)
 
     def _sift(
         self, state: RequestState, chunks: Sequence[Chunk]
     ) -> tuple[list[Chunk], list[Chunk]]:
         """What to offer now, and what was refused and waits for room to change (M6)."""
-        unchanged = self.ledger.room == state.refused_at
+        room, refused = self.ledger.room, state.refused
         fresh: list[Chunk] = []
         waiting: list[Chunk] = []
         for chunk in chunks:
             if chunk.key not in state.settled:
-                again = unchanged and chunk.key in state.refused
-                (waiting if again else fresh).append(chunk)
+                (waiting if refused.get(chunk.key) == room else fresh).append(chunk)
         return fresh, waiting
 
-    def _accepted(self, state: RequestState, chunks: Sequence[Chunk]) -> None:
-        """Nothing of these chunks waits for room.
-
-        What was refused of a request that was put back since is not among them until it is computed
-        again; while room has not changed it is not worth another offer then (E6).
-        """
-        if state.refused:
-            unchanged = self.ledger.room == state.refused_at
-            state.refused = state.refused - {c.key for c in chunks} if unchanged else frozenset()
-            if not state.refused:
-                state.settled = frozenset()
-                self._wait_no_more(state)
+    def may_be_taken(self, state: RequestState) -> bool:
+        """Whether room has changed since something of a request was refused."""
+        room = self.ledger.room
+        return any(refused_at != room for refused_at in state.refused.values())
 
     def _wait_no_more(self, state: RequestState) -> None:
         # Under the id of a request that has ended, another one may be waiting.
@@ -213,14 +245,33 @@ class Stores:
         state: RequestState,
         reached: list[int],
         chunks: Sequence[Chunk],
+        waiting: Sequence[Chunk],
         refused: Sequence[Chunk],
     ) -> None:
-        """Hold the cursors back at what was refused, which waits for room to change (M6)."""
-        for chunk in refused:
-            reached[chunk.group.place] = min(reached[chunk.group.place], chunk.number)
-        state.refused = frozenset(chunk.key for chunk in refused)
-        state.settled = frozenset(c.key for c in chunks if c.key not in state.refused)
-        state.refused_at = self.ledger.room
+        """Hold the cursors back at what was refused, which waits for room to change (M6).
+
+        Args:
+            state: whose chunks.
+            reached: its cursors.
+            chunks: all that might have been offered.
+            waiting: those of them that were refused before, and not offered.
+            refused: those that were refused now.
+        """
+        room, before = self.ledger.room, state.refused
+        seen = {chunk.key for chunk in chunks}
+        # What was refused of a request that was put back since is not seen until it is computed
+        # again; while room has not changed it is not worth another offer then (E6).
+        state.refused = {k: at for k, at in before.items() if at == room and k not in seen}
+        state.refused |= {chunk.key: before[chunk.key] for chunk in waiting}
+        state.refused |= dict.fromkeys((chunk.key for chunk in refused), room)
+        for chunk in (*waiting, *refused):
+            place = chunk.group.place
+            reached[place] = min(reached[place], chunk.number)
+        if waiting or refused:
+            state.settled = frozenset(seen.difference(state.refused))
+        elif not state.refused:
+            state.settled = frozenset()
+            self._wait_no_more(state)
 
     def _most(self, state: RequestState) -> int:
         """Up to which position chunks may be stored at all."""

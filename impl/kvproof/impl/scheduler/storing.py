@@ -1,14 +1,15 @@
 """What a request offers for storing: complete chunks whose blocks are its own right now.
 
 The cursor of a group moves only past chunks that were accepted, are present, were declined, or can
-never serve (M6). Block ids are read from the engine's table at this moment, never remembered, so a
-block that has slid away is simply not there (M4 holds by construction).
+never serve (M6). Block ids are read from the engine's table at this moment, so a block that has
+slid away is simply not there (M4 holds by construction). Only of a request that has ended since the
+last step are they remembered, as they were until then.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from kvproof.impl.scheduler.geometry import Geometry, Group, Kind
@@ -36,6 +37,25 @@ class Chunk(NamedTuple):
     blocks: Sequence[int]
     missing: int
     end: int
+
+
+def with_open(
+    blocks: Sequence[Sequence[int]], open_blocks: Mapping[int, tuple[int, Sequence[int]]]
+) -> Sequence[Sequence[int]]:
+    """An ended request's tables, with what had not slid away at the last plan for it.
+
+    Args:
+        blocks: per group, its last table; empty when the request was put back.
+        open_blocks: place of a group -> (first position, block ids).
+    """
+    if not open_blocks:
+        return blocks
+    tables = [list(table) for table in blocks]
+    for place, (first, ids) in open_blocks.items():
+        table = tables[place]
+        for position, block in enumerate(ids[: max(0, len(table) - first)], first):
+            table[position] = table[position] or block
+    return tables
 
 
 def last_chunk(group: Group, tokens: int, hashes: int) -> int:

@@ -46,6 +46,10 @@ class VllmTarget:
                 f"{given.name} cannot take part: {why}" + (f" (at {at})" if at else "")
             ) from error
 
+    def plain(self) -> VllmTarget | None:
+        """The same release with its own scheduler; None when this is it."""
+        return VllmTarget() if self._given is not None else None
+
     def supports(self, setup: Setup) -> str | None:
         """None, or one line saying why this release cannot run ``setup``."""
         return refusal(setup, self._features)

@@ -108,12 +108,12 @@ class Economy:
         self._recency.use(event.req, event.keys)
 
     def _complete_store(self, event: ev.CompleteStore) -> None:
-        self._lives.room += 1
+        self._lives.change_room()
         if not event.ok:
             self._recency.leave(event.keys)
 
     def _complete_load(self, event: ev.CompleteLoad) -> None:
-        self._lives.room += 1
+        self._lives.change_room()
 
     def _reset(self, event: ev.Event) -> None:
         self._lives.reset()

@@ -39,7 +39,7 @@ class Life:
         present: those, and chunks that lay there when they could have been offered.
         fresh: offers since it started (again).
         refused: its last refused offer, and how often room had changed by then.
-        refused_at: how often room had changed when a chunk was refused last.
+        refused_at: of how many changes of room was told when a chunk was refused last.
         refused_in: the window in which that was.
     """
 
@@ -94,6 +94,7 @@ class Lives:
 
     Attributes:
         room: how often room in the tier has changed: a copy ended, a chunk left, a reset.
+        told: how often of that the scheduler was told, or told the tier.
         era: how many disturbances there have been: after one, what was stored may be gone.
         offered: how often each key was offered by anybody, and not refused, in this era.
         ending: lives that have ended in the open window.
@@ -103,6 +104,7 @@ class Lives:
         self._world = world
         self._lives: dict[Request, Life] = {}
         self.room = 0
+        self.told = 0
         self.era = 0
         self.offered: Counter[Key] = Counter()
         self.ending: list[Life] = []
@@ -110,6 +112,11 @@ class Lives:
     def get(self, req: str) -> Life | None:
         """The life of an incarnation; None when it never arrived."""
         return self._lives.get(self._world.request(req))
+
+    def change_room(self) -> None:
+        """A call between scheduler and tier has changed room."""
+        self.room += 1
+        self.told += 1
 
     def disturb(self) -> None:
         """Something was refused, left, failed or was forgotten."""
@@ -151,7 +158,7 @@ class Lives:
 
     def reset(self) -> None:
         """The tier forgets everything."""
-        self.room += 1
+        self.change_room()
         self.disturb()
         self.ending.clear()
         for r in self._world.reference.alive:

@@ -50,7 +50,7 @@ class Offers:
         """What the tier said to it."""
         lives, life = self._lives, self._lives.get(event.req)
         if event.evicted:
-            lives.room += 1
+            lives.change_room()
             lives.disturb()
         if event.refused:
             lives.disturb()
@@ -63,7 +63,7 @@ class Offers:
             life.steady = False
             life.refused = frozenset(event.keys), lives.room
             for chunk in chunks:
-                life.refused_at[chunk] = lives.room
+                life.refused_at[chunk] = lives.told
                 life.refused_in[chunk] = event.step
                 life.chances.pop(chunk, None)
         else:
@@ -152,8 +152,9 @@ class Offers:
             life.present.add(chunk)
         if not held or chunk in life.offers or chunk in life.present:
             life.open.discard(chunk)
-        elif self._may_store(life, chunk) and life.refused_at.get(chunk, -1) < self._lives.room:
+        elif self._may_store(life, chunk) and life.refused_at.get(chunk, -1) < self._lives.told:
             # Requests have their turns: what changes after a refusal helps from the next window on.
+            # What a manager of several tiers moves between them helps nobody who cannot know of it.
             life.chances[chunk] += life.refused_in.get(chunk) != step
 
     def _may_store(self, life: Life, chunk: Chunk) -> bool:
