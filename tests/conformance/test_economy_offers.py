@@ -117,6 +117,23 @@ def test_e3_a_refused_chunk_is_owed_once_there_is_room(room: bool) -> None:
     assert s.missed() == (found if room else [])
 
 
+def test_e3_what_a_tier_moves_by_itself_is_room_that_nobody_is_told_of() -> None:
+    s = Tale(options={"tier": "tiering"})
+    keys = s.stored("a#0", tokens(50, 4), first_block=9)
+    blocks = s.compute_prompt("b#0", tokens(0, 4), first_block=1)
+    s.refuse("b#0", s.key("b#0", 0))
+    s.compute_prompt("x#0", tokens(70, 4), first_block=8)
+    s.emit(ev.Promote(s.step, S, "x#0", [keys[0]], [(s.key("x#0", 0), 0)]))
+    s.idle()
+    # Trying all the same is nobody's fault.
+    s.refuse("b#0", s.key("b#0", 0))
+    s.idle()
+    s.emit(ev.Promoted(s.step, S, [s.key("x#0", 0)], False))
+    s.idle()
+    s.end("b#0", *blocks)
+    assert s.missed() == []
+
+
 @pytest.mark.parametrize("later", [True, False])
 def test_e3_room_that_changes_after_a_refusal_helps_from_the_next_window_on(later: bool) -> None:
     """Another request's turn comes after it, and takes the place of something."""

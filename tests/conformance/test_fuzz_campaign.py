@@ -8,12 +8,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from kvproof.conformance.engines.base import Emit, Setup, Target
 from kvproof.conformance.errors import UsageError
 from kvproof.conformance.fuzz import campaign, replay
+from kvproof.conformance.fuzz.session import MakeJudge
 from kvproof.conformance.monitor.finding import Finding, Signature
 from kvproof.conformance.trace import codec
+from kvproof.conformance.trace.events import AnyEvent, Raised
 
-from .fuzz_toy import RaisedIsWrong, ToyTarget
+from .fuzz_toy import RaisedIsWrong, ToyEngine, ToyTarget
 
 PLANTED = Signature("P11", "crash", "toy.py:1")
 
@@ -25,6 +28,8 @@ def run(
     seconds: float | None = None,
     allow: frozenset[Signature] = frozenset(),
     stop_at: int | None = None,
+    plain: Target | None = None,
+    make_judge: MakeJudge = RaisedIsWrong,
 ) -> campaign.CampaignResult:
     return campaign.run(
         ToyTarget(),
@@ -33,8 +38,9 @@ def run(
         max_examples=max_examples,
         out=out,
         allow=allow,
-        make_judge=RaisedIsWrong,
+        make_judge=make_judge,
         stop_at=stop_at,
+        plain=plain,
     )
 
 
@@ -90,6 +96,45 @@ def test_an_allowed_finding_ends_its_example_and_is_counted(tmp_path: Path) -> N
     assert (first.files, first.replays) == ([], 0)
     assert len(first.history.moves) >= len(found.history.moves)
     assert [path.name for path in tmp_path.iterdir()] == ["found"]
+
+
+class EngineIsWrong(RaisedIsWrong):
+    """The same judge; it takes the engine for the culprit."""
+
+    def feed(self, event: AnyEvent) -> Finding | None:
+        found = super().feed(event)
+        return found and msgspec.structs.replace(found, culprit="engine")
+
+
+class Sound(ToyTarget):
+    """A toy without the planted fault."""
+
+    def start(self, setup: Setup, emit: Emit) -> ToyEngine:
+        return ToyEngine(setup, lambda event: None if isinstance(event, Raised) else emit(event))
+
+
+def test_what_the_engine_does_wrong_around_its_own_scheduler_too_is_no_finding(
+    tmp_path: Path,
+) -> None:
+    result = run(tmp_path, plain=ToyTarget(), make_judge=EngineIsWrong)
+    assert result.found == []
+    assert result.engine == {str(PLANTED): result.engine[str(PLANTED)]}
+    assert result.engine[str(PLANTED)] > 1
+    (first,) = result.passed
+    assert first.finding.signature() == PLANTED
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_it_does_wrong_around_this_scheduler_alone_is_one(tmp_path: Path) -> None:
+    result = run(tmp_path, plain=Sound(), make_judge=EngineIsWrong)
+    assert the_one(result).finding.signature() == PLANTED
+    assert result.engine == {}
+
+
+def test_the_scheduler_s_own_faults_count_whatever_the_release_does(tmp_path: Path) -> None:
+    result = run(tmp_path, plain=ToyTarget())
+    assert the_one(result).finding.signature() == PLANTED
+    assert result.engine == {}
 
 
 def test_time_cuts_a_campaign_off(tmp_path: Path) -> None:

@@ -198,11 +198,20 @@ class World:
         scheduled: dict[str, int],
         leased: Collection[int] = (),
         handed: dict[str, list[tuple[int, int, int]]] | None = None,
+        put_back: Collection[str] = (),
     ) -> Plan:
-        """Schedule a step, compute it; every request samples a token at its prompt's end."""
+        """Schedule a step, compute it; every request samples a token at its prompt's end.
+
+        Requests that are put back have nothing computed any more.
+        """
+        self.running.difference_update(put_back)
+        for request_id in put_back:
+            self.requests[request_id].num_computed_tokens = 0
         started = [one for one in scheduled if one not in self.running]
         self.running.update(scheduled)
-        plan = self.scheduler.plan(Step(scheduled, started, lambda: set(leased), handed or {}))
+        plan = self.scheduler.plan(
+            Step(scheduled, started, lambda: set(leased), handed or {}, put_back)
+        )
         for request_id, tokens in scheduled.items():
             request = self.requests[request_id]
             request.num_computed_tokens += tokens

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -284,3 +286,48 @@ def test_what_is_loaded_is_used_now() -> None:
     world.scheduler.allocated(request, [[1, 2]], 4, 0)
     assert list(world.tier.chunks) == [key(0, 1, "b"), key(0, 3), key(0, 1)]
     assert world.tier.ends == {key(0, 1): 2, key(0, 3): 4}
+
+
+class Bringing(SmallTier):
+    """A tier of one slot over one that has everything: it brings back what it is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__(slots=1, closed=False)
+
+    def lookup(self, key: bytes, context: Any) -> Found:
+        if key not in self.chunks and Found.PENDING not in self.chunks.values():
+            self.chunks = {key: Found.PENDING}
+        return super().lookup(key, context)
+
+    def arrive(self) -> None:
+        self.chunks = dict.fromkeys(self.chunks, Found.HIT)
+
+
+def test_a_lookup_does_not_answer_with_what_it_has_driven_out_itself() -> None:
+    world = World(sizes(full(2)), Bringing())
+    request = world.add(SmallRequest("a", 5))
+    for _ in range(MOST_POLLS + 1):
+        assert world.scheduler.lookup(request, 0) is None
+        world.tier.arrive()
+    # The first chunk is there, the second one takes its place while it is being looked up.
+    assert list(world.tier.chunks) == [key(0, 1)]
+    assert world.scheduler.lookup(request, 0) == 0
+
+
+def test_a_request_whose_load_was_lost_computes_and_is_not_put_off_again() -> None:
+    tier = SmallTier(closed=False)
+    world = World(sizes(full(2)), tier)
+    request = world.add(SmallRequest("a", 5))
+    world.table("a", [1, 2, 3])
+    resident(world, 1)
+    assert world.scheduler.lookup(request, 0) == 2
+    del tier.chunks[key(0, 1)]
+    world.scheduler.allocated(request, [[1, 2, 3]], 2, 0)
+    assert world.step({}).lost == ["a"]
+    tier.fill([key(0, 1)])
+    tier.fill([key(0, 3)], Found.PENDING)
+    assert world.scheduler.lookup(request, 0) == 0
+    # Once it has run, it may ask again.
+    world.step({"a": 5})
+    world.step({}, put_back=["a"])
+    assert world.scheduler.lookup(request, 0) is None
