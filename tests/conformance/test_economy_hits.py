@@ -45,6 +45,29 @@ def test_e1_what_is_on_the_gpu_counts() -> None:
     assert s.missed() == []
 
 
+@pytest.mark.parametrize("heard", [True, False])
+def test_e1_a_chunk_counts_once_the_engine_has_hashed_it_for_the_request(heard: bool) -> None:
+    """A worker has sampled its last token; that token is on its way when the request is put back."""
+    s = Tale()
+    s.stored("a#0", tokens(0, 8))
+    s.arrive("b#0", tokens(0, 7))
+    for position, block in enumerate((11, 12)):
+        s.lease("b#0", position, block)
+    plan = s.schedule(("b#0", 0, 7, [7]))
+    s.launch(0)
+    s.forward(plan, 0)
+    if heard:
+        s.rehash("b#0")
+    s.emit(ev.Preempt(s.step, S, "b#0"))
+    for block in (12, 11):
+        s.free("b#0", block, why="preempt")
+    s.question("b#0")
+    s.probe("b#0", s.key("b#0", 0), "hit")
+    s.answer("b#0", 4)
+    found = [("E1", s.last(), {"r": "b#0", "reached": "4", "greatest": "7"})]
+    assert s.missed() == (found if heard else [])
+
+
 def test_e1_a_load_of_less_than_a_chunk_is_nobodys_duty() -> None:
     """Seven of eight tokens may be answered, and four of them are there already."""
     s = Tale()

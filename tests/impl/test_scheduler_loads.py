@@ -304,13 +304,14 @@ class Bringing(SmallTier):
 
 
 def test_a_lookup_does_not_answer_with_what_it_has_driven_out_itself() -> None:
-    world = World(sizes(full(2)), Bringing())
+    tier = Bringing()
+    world = World(sizes(full(2)), tier)
     request = world.add(SmallRequest("a", 5))
     for _ in range(MOST_POLLS + 1):
         assert world.scheduler.lookup(request, 0) is None
-        world.tier.arrive()
+        tier.arrive()
     # The first chunk is there, the second one takes its place while it is being looked up.
-    assert list(world.tier.chunks) == [key(0, 1)]
+    assert list(tier.chunks) == [key(0, 1)]
     assert world.scheduler.lookup(request, 0) == 0
 
 

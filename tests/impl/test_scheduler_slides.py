@@ -139,3 +139,16 @@ def test_also_at_the_end() -> None:
         0: Transfer("a", [2], [1], [1], (key(0, 3),)),
         1: Transfer("a", [1], [1], [0], (key(0, 1),)),
     }
+
+
+def test_what_a_session_has_had_before_is_not_flushed() -> None:
+    for computed in (0, 2):
+        world = World(sizes(window(2, 9)))
+        request = world.add(SmallRequest("a", 2))
+        world.table("a", [1, 2])
+        assert world.step({"a": 2}).stores
+        # Without a prefix cache no block is told from one that was handed out just now.
+        world.scheduler.allocated(request, [[1, 2]], 0, computed)
+        assert world.step({}).flush == set()
+        world.scheduler.allocated(SmallRequest("b", 2), [[1, 2]], 0, 0)
+        assert world.step({}).flush == {0}

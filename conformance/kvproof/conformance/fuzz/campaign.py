@@ -119,7 +119,7 @@ class _Ledger:
         stop_at: int | None,
         work_out: Callable[[Session, Finding, bool], Shrunk],
         write: Callable[[Shrunk], list[Path]],
-        control: Control,
+        control: Control[Session],
         progress: Callable[[CampaignProgress], None] | None,
     ) -> None:
         # The clock starts with the end of the first example: an engine's first start takes long.
@@ -134,7 +134,6 @@ class _Ledger:
         self.reference: Counter[str] = Counter()
         self.allowed: Counter[str] = Counter()
         self.again: Counter[str] = Counter()
-        self.engine: Counter[str] = Counter()
         self.seen: set[Signature] = set()
         self.found: list[Found] = []
         self.passed: list[Found] = []
@@ -166,47 +165,50 @@ class _Ledger:
         signature = finding.signature()
         name = str(signature)
         if any(known.covers(signature) for known in self.allow):
-            self._pass_over(self.allowed, session, finding)
+            if name not in self.allowed:
+                self._pass(session.history(), finding)
+            self.allowed[name] += 1
+            return
+        seconds = round(self.elapsed(), 3)
+        known_before = signature in self.control.shown
+        if self.control.takes(session, finding, self.examples, seconds):
+            if signature in self.control.shown and not known_before:
+                self._pass(session.history(), finding)
             return
         if signature in self.seen:
             self.again[name] += 1
             return
-        at, began = self.elapsed(), time.monotonic()
+        began = time.monotonic()
         self.report("shrinking")
-        shrunk, files = self._work_out(session, finding)
+        shrunk = self.work_out(session, finding, self._related(finding))
+        self._found(shrunk, self.examples, seconds)
         assert self.started is not None
         self.started += time.monotonic() - began
-        if shrunk is None:
-            self._pass_over(self.engine, session, finding)
-            return
-        self.seen.add(signature)
+
+    def settle(self) -> None:
+        """What the engine was not shown to be to blame for counts."""
+        for suspect in list(self.control.suspects.values()):
+            self.report("shrinking")
+            session, finding = suspect.run, suspect.finding
+            shrunk = self.work_out(session, finding, self._related(finding))
+            if self.control.settle(suspect, shrunk.history, shrunk.finding):
+                self._pass(session.history(), finding)
+                continue
+            self._found(shrunk, suspect.example, suspect.seconds)
+            if suspect.times > 1:
+                self.again[str(finding.signature())] = suspect.times - 1
+
+    def _found(self, shrunk: Shrunk, example: int, seconds: float) -> None:
+        self.seen.add(shrunk.finding.signature())
+        files = [str(path) for path in self.write(shrunk)]
         self.found.append(
-            Found(
-                finding=shrunk.finding,
-                history=shrunk.history,
-                files=[str(path) for path in files],
-                example=self.examples,
-                seconds=round(at, 3),
-                replays=shrunk.replays,
-            )
+            Found(shrunk.finding, shrunk.history, files, example, seconds, shrunk.replays)
         )
 
-    def _pass_over(self, counts: Counter[str], session: Session, finding: Finding) -> None:
-        name = str(finding.signature())
-        if name not in counts:
-            played, seconds = session.history(), round(self.elapsed(), 3)
-            self.passed.append(Found(finding, played, [], self.examples, seconds, 0))
-        counts[name] += 1
-
-    def _work_out(self, session: Session, finding: Finding) -> tuple[Shrunk | None, list[Path]]:
-        """The shrunk finding and its files; None when it is the engine's own."""
-        if self.control.shows(session.history(), finding):
-            return None, []
-        shrunk = self.work_out(session, finding, self._related(finding))
-        # Around its own scheduler the engine may have been stopped earlier, by another fault.
-        if self.control.shows(shrunk.history, shrunk.finding):
-            return None, []
-        return shrunk, self.write(shrunk)
+    def _pass(self, history: History, finding: Finding) -> None:
+        """Keep the first of what is passed over."""
+        seconds = round(self.elapsed(), 3)
+        self.passed.append(Found(finding, history, [], self.examples, seconds, 0))
 
     def _related(self, finding: Finding) -> bool:
         """Whether another kind of the same fault was found before."""
@@ -291,11 +293,12 @@ def run(
     def write(shrunk: Shrunk) -> list[Path]:
         return outputs.write(out, target, shrunk.history, make_judge, shrunk.finding.signature())
 
-    control = Control(plain, make_judge)
+    control: Control[Session] = Control(plain, make_judge)
     ledger = _Ledger(
         max_examples, seconds, allow, severity, stop_at, work_out, write, control, progress
     )
     _generate(target, seed, steered(target, avoid, tier), make_judge, ledger)
+    ledger.settle()
     return CampaignResult(
         target=target.name,
         seed=seed,
@@ -308,7 +311,7 @@ def run(
         again=dict(sorted(ledger.again.items())),
         coverage=ledger.coverage(),
         passed=ledger.passed,
-        engine=dict(sorted(ledger.engine.items())),
+        engine={str(signature): count for signature, count in sorted(control.shown.items())},
     )
 
 

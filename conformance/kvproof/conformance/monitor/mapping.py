@@ -100,11 +100,14 @@ class Mapping(JobReaders):
         r = self.world.request(event.req)
         self.world.limits[r].prompt = event.kept + len(event.tokens)
         del self.world.marks[r][event.kept + 1 :]
+        self.world.hashed[r] = min(self.world.hashed.get(r, 0), event.kept)
         self.world.tokens(r, event.kept, event.tokens)
         yield "extend", (r,)
 
     def _hashed(self, event: ev.Hashed) -> Iterator[Move]:
-        marks = self.world.marks[self.world.request(event.req)]
+        r = self.world.request(event.req)
+        marks = self.world.marks[r]
+        self.world.hashed[r] = (event.first + len(event.hashes)) * self.world.header.tokens_per_hash
         for i, block_hash in enumerate(event.hashes, start=event.first):
             tokens = (i + 1) * self.world.header.tokens_per_hash
             if tokens >= len(marks):

@@ -78,6 +78,8 @@ class World:
         self.asked_from: dict[Request, int] = {}
         self.hashes: dict[str, Content] = {}
         self.named: dict[Content, str] = {}
+        # Of how many tokens the engine has shown the hashes of a request.
+        self.hashed: dict[Request, int] = {}
         self.tables: dict[Request, dict[int, dict[int, Lease]]] = {}
         self.residencies: dict[Key, Residency] = {}
         self.in_slot: dict[Slot, Residency] = {}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import resource
 import statistics
 import time
-from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
@@ -85,6 +85,19 @@ class SoakResult(msgspec.Struct, frozen=True):
         return self.finding is None and not self.leaks and self.flat is not False
 
 
+class _Lived(NamedTuple):
+    """A life that has ended: its plan, name and length, and its moves since the last rest."""
+
+    plan: Plan
+    name: str
+    steps: int
+    since_rest: History
+
+    def history(self) -> History:
+        """What can be played again at once."""
+        return self.since_rest
+
+
 class _Soak:
     """A soak in progress."""
 
@@ -92,8 +105,7 @@ class _Soak:
         self, target: Target, seed: int, missed: bool, out: Path, plain: Target | None
     ) -> None:
         self.target, self.seed, self.missed, self.out = target, seed, missed, out
-        self.control = Control(plain)
-        self.engine: Counter[str] = Counter()
+        self.control: Control[_Lived] = Control(plain)
         self.steps = self.requests = self.events = self.lives = 0
         self.rests = 0
         self.rest: Rest | None = None
@@ -120,21 +132,23 @@ class _Soak:
         self.finding = life.running.finding
         if self.finding is None and not self.leaks:
             return True
-        self.history = life.running.history()
-        if self.finding is not None and self.control.shows(self.history, self.finding):
-            return self._goes_on()
-        self._shrink(plan, name, steps)
-        if self.finding is not None and self.control.shows(self.history, self.finding):
-            return self._goes_on()
+        lived = _Lived(plan, name, steps, life.running.history())
+        if self.finding is not None and self.control.takes(lived, self.finding, self.lives, 0.0):
+            self.finding = None
+            if not self.leaks:
+                return True
+        self.history = self._shrunk(lived)
         self._write()
         return False
 
-    def _goes_on(self) -> bool:
-        """What ended the life is the engine's own: another life can go on."""
-        assert self.finding is not None
-        self.engine[str(self.finding.signature())] += 1
-        self.finding = self.history = None
-        return not self.leaks
+    def settle(self) -> None:
+        """What the engine was not shown to be to blame for is a finding after all."""
+        for suspect in list(self.control.suspects.values()):
+            if self.finding is None and not self.leaks:
+                history = self._shrunk(suspect.run, suspect.finding)
+                if not self.control.settle(suspect, history, suspect.finding):
+                    self.finding, self.history = suspect.finding, history
+                    self._write()
 
     def _segment(self, life: Life) -> bool:
         life.work(MOVES_PER_REST)
@@ -146,19 +160,17 @@ class _Soak:
         self.rss.append(_resident())
         return not rest.handed_out
 
-    def _shrink(self, plan: Plan, name: str, steps: int) -> None:
-        """Make the history of a finding shorter; when that needs the whole life, the whole life."""
-        finding = self.finding
-        if finding is None or self.history is None:
-            return
-        again = play(self.target, plan.setup, self.history.moves)
+    def _shrunk(self, lived: _Lived, finding: Finding | None = None) -> History:
+        """A shorter history of a finding; when it needs the whole life, the whole life."""
+        finding = finding or self.finding
+        if finding is None:
+            return lived.since_rest
+        again = play(self.target, lived.plan.setup, lived.since_rest.moves)
         broken = again.broken(finding.signature())
         if broken is not None:
             bound = SHRINKING // 4 if broken.severity == MISSED else SHRINKING
-            shrunk = shrink(self.target, again, finding=broken, max_replays=bound)
-            self.history = shrunk.history
-        else:
-            self.history = self._whole_life(plan, name, steps)
+            return shrink(self.target, again, finding=broken, max_replays=bound).history
+        return self._whole_life(lived.plan, lived.name, lived.steps)
 
     def _write(self) -> None:
         assert self.history is not None
@@ -229,6 +241,7 @@ def run(
                 break
         except Unsupported:
             continue
+    soak.settle()
     growth = growth_of(soak.rss)
     return SoakResult(
         target=target.name,
@@ -249,7 +262,7 @@ def run(
         flat=None if growth is None else growth <= ALLOWED_GROWTH,
         tables={} if soak.rest is None else soak.rest.tables,
         objects=0 if soak.rest is None else sum(soak.rest.objects.values()),
-        engine=dict(sorted(soak.engine.items())),
+        engine={str(signature): n for signature, n in sorted(soak.control.shown.items())},
     )
 
 

@@ -114,7 +114,8 @@ class Answers:
         if not self._computed:
             return lookup.floor
         marks, alignment = self._world.marks[r], self._geometry.alignment
-        last = min(lookup.limit, len(marks) - 1 - self._extra) // alignment * alignment
+        last = min(lookup.limit, self._world.hashed.get(r, 0) - self._extra)
+        last = last // alignment * alignment
         for boundary in range(last, lookup.floor, -alignment):
             if marks[boundary + self._extra] in self._computed:
                 return boundary

@@ -38,7 +38,8 @@ class Lookup:
     def _find(self, group: int, chunk: int) -> Residency | None:
         marks = self._world.marks[self._r]
         end = (chunk + 1) * self._geometry.groups[group].tokens_per_chunk
-        if end >= len(marks):
+        # Others may have the same tokens hashed; what counts is what the engine shows of this one.
+        if end > min(len(marks) - 1, self._world.hashed.get(self._r, 0)):
             return None
         key = self._world.key_of(marks[end], group)
         return None if key is None else self._world.reference.where.get(key)

@@ -99,8 +99,9 @@ class Offers:
         """The key of a request's chunk; None while the engine has no hash for it."""
         group, number = chunk
         end = (number + 1) * self._geometry.groups[group].tokens_per_chunk
-        marks = self._world.marks[r]
-        return self._world.key_of(marks[end], group) if end < len(marks) else None
+        if end > self._world.hashed.get(r, 0):
+            return None
+        return self._world.key_of(self._world.marks[r][end], group)
 
     # --- chances ---
 
