@@ -47,7 +47,7 @@ def test_e1_what_is_on_the_gpu_counts() -> None:
 
 @pytest.mark.parametrize("heard", [True, False])
 def test_e1_a_chunk_counts_once_the_engine_has_hashed_it_for_the_request(heard: bool) -> None:
-    """A worker has sampled its last token; that token is on its way when the request is put back."""
+    """A worker has sampled the last token, which is on its way when the request is put back."""
     s = Tale()
     s.stored("a#0", tokens(0, 8))
     s.arrive("b#0", tokens(0, 7))

@@ -311,6 +311,23 @@ def test_e3_a_step_under_way_counts_for_nothing(asynchronous: bool) -> None:
     assert s.missed() == ([] if asynchronous else found)
 
 
+def test_e3_a_step_from_before_it_was_put_back_counts_for_nothing() -> None:
+    """A worker that lags executes it when the request has lost its blocks already."""
+    s = Tale(options={"asynchronous": True})
+    s.arrive("a#0", tokens(0, 5))
+    for position in (0, 1):
+        s.lease("a#0", position, 1 + position)
+    plan = s.schedule(("a#0", 0, 5, []))
+    s.emit(ev.Preempt(s.step, S, "a#0"))
+    s.free("a#0", 1, 2, why="preempt")
+    s.launch(0)
+    s.forward(plan, 0)
+    s.lease("a#0", 0, 3)
+    s.run(("a#0", 0, 3, []))
+    s.end("a#0", 3)
+    assert s.missed() == []
+
+
 def test_e3_a_reset_takes_back_what_an_ended_request_owed() -> None:
     s = Tale()
     blocks = s.compute_prompt("a#0", tokens(0, 8), first_block=1)

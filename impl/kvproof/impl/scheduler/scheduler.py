@@ -157,7 +157,7 @@ class OffloadScheduler:
             external: tokens to load; 0 when it loads nothing, or another connector does.
             computed: tokens that the GPU has.
         """
-        # What it has had before, loaded or as a session that goes on, nobody is about to change (L6).
+        # What it has had before, loaded or as a session, nobody is about to change (L6).
         before = max(computed, request.num_computed_tokens)
         for group, own in zip(self.geometry.groups, blocks, strict=True):
             self._leased.update(own[before // group.tokens_per_block :])

@@ -26,7 +26,9 @@ class Life:
         steady: nothing has cut it short, put it back or refused it, nor was anything forgotten.
         preempted: it was put back at least once.
         start: (asked from, computed from): what its first step found on the GPU and in the tier.
-        forwards: (step, end) of the last two of its steps that the first worker executed.
+        forwards: (step, end) of the last two of its steps that the first worker executed, of those
+            since it was put back last.
+        since: the first step that may be one of these.
         horizon: at its end, up to where its chunks may be stored and hold what they name.
         states: ends of its steps, where a recurrent group has a state.
         examined: per group, the chunks that have been looked at since it started (again).
@@ -51,6 +53,7 @@ class Life:
     preempted: bool = False
     start: tuple[int, int] | None = None
     forwards: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=2))
+    since: int = 0
     horizon: int = 0
     states: set[int] = field(default_factory=set)
     examined: list[int] = field(init=False)
@@ -132,7 +135,9 @@ class Lives:
         """The first worker executes a step."""
         if event.rank == 0:
             for computing in event.computing:
-                if (life := self.get(computing.req)) is not None:
+                life = self.get(computing.req)
+                # A worker that lags executes steps of a request that was put back since.
+                if life is not None and event.step >= life.since:
                     life.forwards.append((event.step, computing.end))
 
     def preempt(self, event: ev.Preempt) -> None:
@@ -140,6 +145,8 @@ class Lives:
         if (life := self.get(event.req)) is not None:
             life.steady = False
             life.preempted = True
+            life.since = event.step
+            life.forwards.clear()
             life.start_again()
 
     def extend(self, event: ev.Extended) -> None:
