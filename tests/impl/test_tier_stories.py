@@ -279,3 +279,26 @@ def test_arc_takes_recent_ones_within_their_share_when_there_is_nothing_else() -
     assert isinstance(arc, Arc)
     arc.target = 2
     assert store(tier, "c", "s") == "b"
+
+
+def test_a_head_that_is_stored_again_leaves_after_the_tail_that_is_offered_again() -> None:
+    tier = chained(3)
+    assert store(tier, "bc", "r") == ""
+    # Put back, and its head had left in between.
+    assert store(tier, "a", "r") == ""
+    assert store(tier, "bc", "r") == ""
+    assert store(tier, "x", "s") == "c"
+
+
+def test_a_reset_does_not_change_who_came_last() -> None:
+    tier = chained(3)
+    tier.new_request("r")
+    tier.reset()
+    tier.new_request("s")
+    assert store(tier, "a", "s") == ""
+    assert store(tier, "a", "r") == ""
+    tier.finished_request("r")
+    assert store(tier, "b", "s") == ""
+    assert store(tier, "c", "t") == ""
+    # What both used is used by the one that came last, and before its own tail.
+    assert store(tier, "d", "t") == "b"

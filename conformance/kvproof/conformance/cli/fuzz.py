@@ -9,6 +9,8 @@ import typer
 
 from kvproof.conformance.cli.options import (
     Class,
+    Device,
+    DeviceName,
     Json,
     Scheduler,
     Severity,
@@ -16,7 +18,7 @@ from kvproof.conformance.cli.options import (
     Tier,
     TierName,
 )
-from kvproof.conformance.cli.targets import check_tier, open_target
+from kvproof.conformance.cli.targets import check_behind, open_target
 from kvproof.conformance.errors import EXIT_FINDING, EXIT_HOLDS, EXIT_UNDECIDED, UsageError
 
 if TYPE_CHECKING:
@@ -28,6 +30,15 @@ def fuzz(
     target: TargetName,
     scheduler: Scheduler = None,
     tier: Tier = TierName.CPU,
+    device: Device = DeviceName.NONE,
+    planted: Annotated[
+        str | None,
+        typer.Option(
+            "--planted",
+            metavar="FAULT",
+            help="A fault that is put into kvproof's own tier and transfers, to see it found.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Same seed, same runs.")] = 0,
     seconds: Annotated[
         float | None, typer.Option("--time", min=0.0, help="Stop after this many seconds.")
@@ -73,7 +84,8 @@ def fuzz(
     known = read_allowed(allow) if allow is not None else frozenset()
     excused = read_demand(demand) if demand is not None else None
     opened = open_target(target, context, scheduler)
-    check_tier(opened, tier)
+    behind = {"tier": tier.value, "device": device.value, "planted": planted or ""}
+    check_behind(opened, behind)
 
     out.mkdir(parents=True, exist_ok=True)  # should fail now, not when there is a finding to write
 
@@ -93,7 +105,7 @@ def fuzz(
             allow=known,
             severity=severity,
             stop_at=stop_at,
-            tier=tier.value,
+            behind=behind,
             plain=opened.plain(),
             progress=lambda now: advance(*_position(now, seconds, max_examples)),
         )

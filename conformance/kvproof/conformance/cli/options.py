@@ -47,6 +47,23 @@ Tier = Annotated[
 ]
 
 
+class DeviceName(StrEnum):
+    """What carries copies out."""
+
+    NONE = ""
+    SIMULATED = "simulated"
+
+
+Device = Annotated[
+    DeviceName,
+    typer.Option(
+        "--device",
+        help="`simulated`: copies move bytes, by kvproof's own transfers on a simulated device that"
+        " tells races; without it, copies only take their time.",
+    ),
+]
+
+
 class Class(StrEnum):
     """Which findings count."""
 

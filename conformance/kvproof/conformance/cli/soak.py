@@ -16,7 +16,7 @@ from kvproof.conformance.cli.options import (
     Tier,
     TierName,
 )
-from kvproof.conformance.cli.targets import check_tier, open_target
+from kvproof.conformance.cli.targets import check_behind, open_target
 from kvproof.conformance.errors import EXIT_FINDING, EXIT_HOLDS
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def soak(
     or memory that grows.
     """
     opened = open_target(target, context, scheduler)
-    check_tier(opened, tier)
+    check_behind(opened, {"tier": tier.value})
     out.mkdir(parents=True, exist_ok=True)
 
     from kvproof.conformance.cli import console

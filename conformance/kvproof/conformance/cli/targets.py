@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import typer
@@ -48,14 +49,18 @@ def open_target(name: str, context: typer.Context, scheduler: str | None = None)
     return target
 
 
-def check_tier(target: Target, tier: str) -> None:
-    """See that a target can be set up over such a tier.
+def check_behind(target: Target, behind: Mapping[str, str]) -> None:
+    """See that a target can be set up with such a tier, device and fault.
 
     Raises:
         UsageError: it cannot.
     """
+    import msgspec
+
     from kvproof.conformance.engines.base import GroupSetup, Setup
 
-    objection = target.supports(Setup(groups=(GroupSetup("full", 4),), tier=tier))
+    plain = Setup(groups=(GroupSetup("full", 4),))
+    objection = target.supports(msgspec.structs.replace(plain, **behind))
     if objection is not None:
-        raise UsageError(f"{target.name} has no tier {tier!r}: {objection}")
+        wanted = ", ".join(f"{name} {value}" for name, value in behind.items() if value)
+        raise UsageError(f"{target.name} cannot be set up with {wanted}: {objection}")

@@ -19,7 +19,7 @@ from kvproof.impl.transfer import cuda_batch
 from kvproof.impl.transfer.plan import CopyPlan, Grid
 from kvproof.impl.transfer.runtime import Edge, Reads, TransferError
 
-SUCCESS, INVALID_VALUE, NOT_READY, ALREADY_REGISTERED = 0, 1, 600, 712
+SUCCESS, INVALID_VALUE, NOT_READY, ALREADY_REGISTERED, LAUNCH_FAILURE = 0, 1, 600, 712, 719
 """``cudaError_t``."""
 
 COMPUTE = 1
@@ -29,14 +29,21 @@ ORDERS = {number: reads for reads, number in cuda_batch.SOURCE_ORDER.items()}
 
 
 class EmulatedCuda:
-    """One GPU. ``calls`` names all calls that were made, ``refused`` those that are to fail.
+    """One GPU.
 
     Without ``batched`` the driver is an old one, which has no batched copy.
+
+    Attributes:
+        calls: the names of all calls that were made.
+        refused: those that are to fail.
+        broken: names of streams on which something went wrong: no event of theirs can be told.
     """
 
     def __init__(self, device: SimulatedDevice, batched: bool = True) -> None:
         self.calls: list[str] = []
         self.refused: set[str] = set()
+        self.broken: set[str] = set()
+        self._recorded_on: dict[int, str] = {}
         self._device = device
         self._streams: dict[int, SimulatedStream] = {COMPUTE: device.compute()}
         self._events: dict[int, SimulatedEvent] = {}
@@ -108,12 +115,15 @@ class EmulatedCuda:
     def cudaEventRecord(self, event: int, stream: int) -> tuple[int]:
         """Record."""
         self._device.record(self._events[event], self._streams[stream])
+        self._recorded_on[event] = self._streams[stream].name
         return (self._made("cudaEventRecord"),)
 
     def cudaEventQuery(self, event: int) -> tuple[int]:
         """Passed, or not ready."""
         if error := self._made("cudaEventQuery"):
             return (error,)
+        if self._recorded_on.get(event) in self.broken:
+            return (LAUNCH_FAILURE,)
         return (SUCCESS if self._device.done(self._events[event]) else NOT_READY,)
 
     def cudaEventSynchronize(self, event: int) -> tuple[int]:

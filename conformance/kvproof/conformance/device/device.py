@@ -219,6 +219,13 @@ class SimulatedDevice:
         """Do one thing, if there is one to do."""
         return self._queues.progress()
 
+    def rest(self) -> None:
+        """Do all that is left, and let the calling thread know that it is done."""
+        self._queues.finish()
+        for stream in self._queues.streams:
+            self._host.join(stream.clock)
+        self._races.forget()
+
     # --- order ---
 
     def _host_access(self, what: str, reads: int = 0, writes: int = 0) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from kvproof.conformance.device.clocks import Clock
@@ -78,6 +78,17 @@ class Queues:
         if enabled:
             self._run(enabled[0])
         return bool(enabled)
+
+    def finish(self) -> None:
+        """Do everything, in an order that the policy chooses as long as it likes to."""
+        self.choose()
+        while self.progress():
+            pass
+
+    @property
+    def streams(self) -> Sequence[SimulatedStream]:
+        """All of them."""
+        return self._streams
 
     def reach(self, place: Place) -> None:
         """Do what has to be done for this place to be passed, and no more."""

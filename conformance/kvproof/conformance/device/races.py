@@ -67,6 +67,10 @@ class Races:
             self._compare(earlier, later)
         self._accesses.append(later)
 
+    def forget(self) -> None:
+        """All of these have ended, and whoever comes later knows it."""
+        self._accesses.clear()
+
     def _compare(self, earlier: Access, later: Access) -> None:
         after_writes = later.before_writes.knows(earlier.stream, earlier.number)
         after_reads = later.before_reads.knows(earlier.stream, earlier.number)

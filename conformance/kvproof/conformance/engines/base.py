@@ -43,6 +43,9 @@ class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``second_connector``: another connector is asked first, and fills blocks of known prompts.
     ``tier``: "cpu", the release's own; "ours", kvproof's; or "tiering", where what is stored is
     copied on to a second, larger tier, and comes back from there when it is looked up.
+    ``device``: "simulated": copies and the model's work move bytes on a simulated device, by
+    kvproof's own transfers; "" for copies that only take their time.
+    ``planted``: a fault that is put into our own tier or transfers, by name; "" for none.
     """
 
     groups: tuple[GroupSetup, ...]
@@ -63,6 +66,8 @@ class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     load_failure: str = "recompute"
     second_connector: bool = False
     tier: str = "cpu"
+    device: str = ""
+    planted: str = ""
 
 
 class Add(msgspec.Struct, frozen=True, tag="add", tag_field="move", forbid_unknown_fields=True):

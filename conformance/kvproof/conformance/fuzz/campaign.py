@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
 
@@ -33,7 +33,7 @@ from kvproof.conformance.fuzz.shrink import (
     Shrunk,
     shrink,
 )
-from kvproof.conformance.fuzz.strategies import DISTURBANCES, Plan
+from kvproof.conformance.fuzz.strategies import CPU, DISTURBANCES, Plan
 from kvproof.conformance.fuzz.traits import Trait, steered
 from kvproof.conformance.monitor.finding import MISSED, Finding, Signature
 
@@ -252,7 +252,7 @@ def run(
     make_judge: MakeJudge = monitor,
     max_replays: int = DEFAULT_REPLAYS,
     stop_at: int | None = None,
-    tier: str = "cpu",
+    behind: Mapping[str, str] = CPU,
     plain: Target | None = None,
 ) -> CampaignResult:
     """Fuzz ``target`` until the budget is spent, or ``stop_at`` distinct findings are made.
@@ -274,7 +274,7 @@ def run(
             *missed* is never given more than ``MISSED_REPLAYS``, or than ``RELATED_REPLAYS`` when
             another kind of it was found before.
         stop_at: stop after this many distinct findings; None for all that the budget allows.
-        tier: which tier the drawn setups have, as in ``Setup.tier``.
+        behind: fields that all drawn setups have: their tier, their device, a planted fault.
         plain: the release with its own scheduler, when ``target`` has another one in its place:
             what the engine does wrong around both is no finding.
 
@@ -297,7 +297,7 @@ def run(
     ledger = _Ledger(
         max_examples, seconds, allow, severity, stop_at, work_out, write, control, progress
     )
-    _generate(target, seed, steered(target, avoid, tier), make_judge, ledger)
+    _generate(target, seed, steered(target, avoid, behind), make_judge, ledger)
     ledger.settle()
     return CampaignResult(
         target=target.name,

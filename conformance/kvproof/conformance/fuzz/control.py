@@ -2,17 +2,20 @@
 
 A fault of which the contract says that the engine is to blame can be tried: the same setup and
 moves, with the release's own scheduler. If the engine goes wrong there in the same way, it does so
-whoever its scheduler is. Around its own scheduler it may be stopped earlier, by another fault; so
-what one history does not show, another one of the same signature may.
+whoever its scheduler is. Around its own scheduler it may be stopped earlier, by another fault, or
+take another course; so what one history does not show, another one of the same signature may, or
+the witness: a history that is kept for the fault, played on the very release that is in question.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from kvproof.conformance.engines.base import History, Target, Unsupported
+from kvproof.conformance.fuzz.replay import load
 from kvproof.conformance.fuzz.session import MakeJudge, monitor, play
 from kvproof.conformance.monitor.finding import Finding, Signature
 
@@ -42,6 +45,10 @@ class Suspect(Generic[Run]):
     times: int = 0
 
 
+WITNESSES = Path(__file__).parent / "witnesses"
+"""``ID.history.json``: a history in which engines break this promise, if they do at all."""
+
+
 class Control(Generic[Run]):
     """Plays histories on a release as it is.
 
@@ -59,6 +66,7 @@ class Control(Generic[Run]):
         self.suspects: dict[Signature, Suspect[Run]] = {}
         self._plain = plain
         self._make_judge = make_judge
+        self._witnessed: dict[str, bool] = {}
 
     def takes(self, run: Run, finding: Finding, example: int, seconds: float) -> bool:
         """Whether it is not yet, or not at all, for a scheduler to answer for a finding.
@@ -72,13 +80,21 @@ class Control(Generic[Run]):
         if self._plain is None or finding.culprit != "engine":
             return False
         signature = finding.signature()
-        if signature not in self.shown and not self.shows(run.history(), finding):
+        known = signature in self.shown or self.shows(run.history(), finding)
+        if not known and not self._is_witnessed(finding):
             new = Suspect(finding, run, example, seconds)
             self.suspects.setdefault(signature, new).times += 1
             return True
         self.shown[signature] += 1
         self._clear(signature)
         return True
+
+    def _is_witnessed(self, finding: Finding) -> bool:
+        """Whether the release breaks the same promise in the history that is kept for it."""
+        if finding.id not in self._witnessed:
+            path = WITNESSES / f"{finding.id}.history.json"
+            self._witnessed[finding.id] = path.exists() and self.shows(load(path), finding)
+        return self._witnessed[finding.id]
 
     def settle(self, suspect: Suspect[Run], history: History, finding: Finding) -> bool:
         """Whether a history that was made from a suspect's shows that it is the engine's own."""

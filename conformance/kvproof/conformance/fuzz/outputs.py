@@ -49,7 +49,7 @@ def write(
     digest names the history, so that the same finding lands in the same files. A finding of class
     *missed* has no such test: where only work or a hit is lost, bytes tell nothing. Nor has one on
     a release whose connector numbers no jobs: the stand-alone driver knows jobs by number only. Nor
-    over a second tier, which that driver does not pace.
+    over a second tier, which that driver does not pace, or on the simulated device.
 
     Raises:
         ValueError: the history breaks nothing.
@@ -69,7 +69,9 @@ def write(
     paths[".finding.json"].write_bytes(_json(finding))
     paths[".txt"].write_text(table.render(session, finding), encoding="utf-8")
     driven = (
-        session.engine.header.features.get("numbers_jobs", True) and history.setup.tier == "cpu"
+        session.engine.header.features.get("numbers_jobs", True)
+        and history.setup.tier == "cpu"
+        and not history.setup.device
     )
     if finding.severity == MISSED or not driven:
         return [*paths.values()]

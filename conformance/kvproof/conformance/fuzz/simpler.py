@@ -77,6 +77,7 @@ def _setup_cost(setup: Setup) -> int:
         + 100 * (setup.load_failure != "recompute")
         + 100 * setup.second_connector
         + 100 * (setup.tier != "cpu")
+        + 100 * (setup.device != "")
         + 100 * sum(group.draft for group in setup.groups)
         + (setup.retention_interval or 0)
         + 40 * setup.blocks_per_chunk
@@ -204,6 +205,8 @@ def setups(setup: Setup) -> Iterator[Setup]:
             yield change(setup, **{field: getattr(_PLAIN_SETUP, field)})
     if setup.tier == "tiering":  # any other tier is not a part of it, but somebody else's
         yield change(setup, tier=_PLAIN_SETUP.tier)
+    if setup.device and not setup.planted:
+        yield change(setup, device=_PLAIN_SETUP.device)
     if any(group.draft for group in setup.groups):
         yield change(setup, groups=tuple(change(group, draft=False) for group in setup.groups))
     if len({group.tokens_per_block for group in setup.groups}) > 1:

@@ -8,12 +8,15 @@ few chunks. Prompts overlap, since without overlap nothing is ever loaded.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 from hypothesis import strategies as st
 
 from kvproof.conformance.engines.base import GroupSetup, Setup, Target
+
+CPU: Mapping[str, str] = {"tier": "cpu"}
+"""The fields of a setup over the release's own CPU tier, without a device."""
 
 FINISHES = ("none", "none", "oldest", "stores", "loads", "rank0", "all")
 """Which copies end in a step; "none" is there twice, so that copies stay in flight for a while."""
@@ -187,8 +190,10 @@ def chunks_for(setup: Setup, tokens: int) -> int:
 
 
 @st.composite
-def plans(draw: st.DrawFn, supports: Callable[[Setup], str | None], tier: str = "cpu") -> Plan:
-    """A plan over such a tier whose setup ``supports`` has no objection to."""
+def plans(
+    draw: st.DrawFn, supports: Callable[[Setup], str | None], behind: Mapping[str, str] = CPU
+) -> Plan:
+    """A plan whose setup has these fields, and to which ``supports`` has no objection."""
     groups = draw(group_sets())
     sizes = {group.tokens_per_block for group in groups}
     largest = max(sizes)
@@ -210,8 +215,8 @@ def plans(draw: st.DrawFn, supports: Callable[[Setup], str | None], tier: str = 
         eviction=draw(st.sampled_from((*("lru",) * 4, "arc"))),
         load_failure=draw(st.sampled_from(("recompute", "recompute", "fail"))),
         second_connector=draw(st.sampled_from((*(False,) * 7, True))),
-        tier=tier,
     )
+    setup = msgspec.structs.replace(setup, **behind)
     chunks = math.lcm(*(group.tokens_per_block for group in groups)) * setup.blocks_per_chunk
     setup = msgspec.structs.replace(
         setup, retention_interval=draw(st.sampled_from((None, None, 0, 0, chunks)))
@@ -315,6 +320,6 @@ def _plainer(setup: Setup) -> Iterator[Setup]:
         yield change(setup, groups=(GroupSetup("full", groups[0].tokens_per_block),))
 
 
-def plans_for(target: Target, tier: str = "cpu") -> st.SearchStrategy[Plan]:
-    """Plans over such a tier that ``target`` supports."""
-    return plans(target.supports, tier)
+def plans_for(target: Target, behind: Mapping[str, str] = CPU) -> st.SearchStrategy[Plan]:
+    """Plans that ``target`` supports, whose setups have these fields."""
+    return plans(target.supports, behind)

@@ -8,7 +8,7 @@ quiet fault that shares a trait with a loud one has its turn too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 
 import msgspec
 from hypothesis import strategies as st
@@ -25,7 +25,7 @@ from kvproof.conformance.engines.base import (
     Step,
     Target,
 )
-from kvproof.conformance.fuzz.strategies import DISTURBANCES, Plan, plans_for, supported
+from kvproof.conformance.fuzz.strategies import CPU, DISTURBANCES, Plan, plans_for, supported
 
 Trait = str
 """An option of the setup or of a request that is not at its default, a group kind, a draft group,
@@ -139,7 +139,7 @@ def without(plan: Plan, traits: Set[Trait], supports: Callable[[Setup], str | No
 
 
 def steered(
-    target: Target, avoid: Sequence[Sequence[Trait]], tier: str = "cpu"
+    target: Target, avoid: Sequence[Sequence[Trait]], behind: Mapping[str, str] = CPU
 ) -> st.SearchStrategy[Plan]:
     """Plans that ``target`` supports, most of which keep away what needs the traits of ``avoid``.
 
@@ -147,7 +147,7 @@ def steered(
     but one at most.
     """
     faults = [list(traits) for traits in avoid if traits]
-    plans = plans_for(target, tier)
+    plans = plans_for(target, behind)
     return _steered(target, plans, faults) if faults else plans
 
 

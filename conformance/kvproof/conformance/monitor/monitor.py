@@ -15,9 +15,19 @@ from kvproof.conformance.monitor.facts import Facts
 from kvproof.conformance.monitor.finding import Finding
 from kvproof.conformance.monitor.job_readers import Contradiction
 from kvproof.conformance.monitor.mapping import Mapping
+from kvproof.conformance.monitor.seen import seen
 from kvproof.conformance.monitor.signature import Circumstances
 from kvproof.conformance.monitor.world import World
-from kvproof.conformance.trace.events import AnyEvent, Drained, Event, Header, Raised, Stalled
+from kvproof.conformance.trace.events import (
+    AnyEvent,
+    Drained,
+    Event,
+    Header,
+    Raced,
+    Raised,
+    Stalled,
+    WrongBytes,
+)
 from kvproof.model.broken import Broken
 from kvproof.spec import ir
 from kvproof.spec.contract import contract
@@ -50,6 +60,10 @@ class Monitor:
     def feed(self, event: AnyEvent) -> Finding | None:
         """Judge one event; the unsafe finding that it is, if it is one."""
         if self.finding is not None:
+            return self.finding
+        if isinstance(event, (Raced, WrongBytes)):
+            self.finding = seen(event, self.events)
+            self.events += 1
             return self.finding
         actions, calls = self._actions, self._calls
         try:

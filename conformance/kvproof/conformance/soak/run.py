@@ -295,7 +295,7 @@ def _plans(target: Target, seed: int, tier: str, count: int) -> list[Plan]:
         suppress_health_check=list(HealthCheck),
         verbosity=Verbosity.quiet,
     )
-    @given(plans_for(target, tier))
+    @given(plans_for(target, {"tier": tier}))
     def draw(plan: Plan) -> None:
         drawn.append(plan)
 

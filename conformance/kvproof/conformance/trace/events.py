@@ -418,6 +418,25 @@ class Wait(Event, frozen=True, tag="wait"):
     jobs: list[int]
 
 
+class Raced(Event, frozen=True, tag="raced"):
+    """A simulated device saw two accesses to the same bytes, one a write, that nothing orders.
+
+    The second one was asked for later. ``where`` says which bytes.
+    """
+
+    earlier: str
+    earlier_does: str
+    later: str
+    later_does: str
+    where: str
+
+
+class WrongBytes(Event, frozen=True, tag="wrong_bytes"):
+    """A simulated device has read, or holds at rest, other bytes than it should."""
+
+    what: str
+
+
 class Report(Event, frozen=True, tag="report"):
     """A worker's report of an ended job reaches the scheduler."""
 
@@ -465,5 +484,7 @@ AnyEvent = (
     | Submit
     | Done
     | Wait
+    | Raced
+    | WrongBytes
     | Report
 )

@@ -208,6 +208,7 @@ class OwnTier(ManagerTier):
     """
 
     manager: KvproofManager
+    offers_are_uses = True
 
     def __init__(self, manager: KvproofManager, sizes: Geometry) -> None:
         super().__init__(manager)

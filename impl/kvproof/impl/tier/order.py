@@ -38,16 +38,17 @@ class Order:
         self._pins = pins
         # The list is a circle through one place that is no slot.
         self._root = len(pins)
+        self._segments: dict[Hashable, _Segment] = {}
+        self._users = 0
         self.clear()
 
     def clear(self) -> None:
-        """Nothing is here, and nobody is known."""
+        """Nothing is here; who is using something, and who came when, stays known."""
         root = self._root
         self._younger = [*[0] * root, root]
         self._older = [*[0] * root, root]
         self._segment: list[_Segment | None] = [None] * root
-        self._segments: dict[Hashable, _Segment] = {}
-        self._users = 0
+        self._segments = {user: _Segment(own.number) for user, own in self._segments.items()}
         self._size = 0
 
     def __len__(self) -> int:
@@ -80,8 +81,6 @@ class Order:
             owner = segment[slot]
             if owner is None:
                 self._size += 1
-            elif owner is mine and slot in chained:
-                continue
             elif owner.number > mine.number:
                 # It will be in use for longer, so it stays where it is. And is young, of course.
                 self._to_young_end(owner)

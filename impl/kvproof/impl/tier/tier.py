@@ -48,10 +48,13 @@ class CpuTier:
 
     Attributes:
         closed: see ``views.Tier``: only the calls of this class move keys.
+        offers_are_uses: see ``views.Tier``.
         counts: what came to pass.
     """
 
     closed = True
+    lru_capacity = None
+    offers_are_uses = True
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ from typing import Any
 
 from kvproof.conformance.engines.base import Emit
 from kvproof.conformance.engines.vllm import decode
-from kvproof.conformance.trace.events import Done, Submit, Wait
+from kvproof.conformance.trace.events import Computing, Done, Submit, Wait
 
 LANES = "direction"
 
@@ -98,6 +98,14 @@ class RecordingCopier:
 
     def shutdown(self) -> None:
         """Nothing is held."""
+
+    # --- the model, for a copier that has bytes -------------------------------------------------
+
+    def changes(self, output: Any) -> None:
+        """What happens to blocks before a step's copies are submitted: here, nothing is there."""
+
+    def forward(self, output: Any, computing: list[Computing]) -> None:
+        """What the model computes: likewise."""
 
     # --- what it does ----------------------------------------------------------------------------
 

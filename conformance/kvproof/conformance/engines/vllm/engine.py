@@ -34,6 +34,7 @@ from kvproof.conformance.engines.vllm.release import Release, place, structured_
 from kvproof.conformance.engines.vllm.requests import tap_requests
 from kvproof.conformance.engines.vllm.tier import TierTap
 from kvproof.conformance.engines.vllm.workers import Batch, Workers
+from kvproof.conformance.planted import planted
 from kvproof.conformance.trace.events import (
     SCHEDULER_RANK,
     Computing,
@@ -63,6 +64,8 @@ class VllmEngine:
         given: Given | None = None,
         tells_caught: bool = False,
     ) -> None:
+        self._planted = contextlib.ExitStack()
+        self._planted.enter_context(planted(setup.planted))
         config = build(release, features, setup)
         self._folder = tiering.Folder()
         self._folder.configure(config.vllm_config.kv_transfer_config, setup)
@@ -129,7 +132,14 @@ class VllmEngine:
             jobs,
         )
         self._workers = Workers(
-            release, features, config, setup.blocks_per_chunk, self._scheduler.connector, jobs, emit
+            release,
+            features,
+            config,
+            setup.blocks_per_chunk,
+            self._scheduler.connector,
+            jobs,
+            emit,
+            own.copier(setup),
         )
         self._clients = Clients(
             release, features, setup, self._recorder, self._scheduler, config.tokens_per_hash
@@ -163,6 +173,7 @@ class VllmEngine:
         self._workers.shutdown()
         self._scheduler.connector.shutdown()
         self._folder.remove()
+        self._planted.close()
 
     def holdings(self) -> Holdings:
         """What is held now; meant for an engine at rest."""

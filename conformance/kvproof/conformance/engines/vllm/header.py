@@ -38,5 +38,6 @@ def header(target: str, setup: Setup, features: Features, tokens_per_hash: int) 
             "store_threshold": setup.store_threshold,
             "sync_load_bytes": setup.sync_load_bytes,
             "tier": setup.tier,
+            **({"device": setup.device} if setup.device else {}),
         },
     )

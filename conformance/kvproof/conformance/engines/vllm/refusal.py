@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kvproof.conformance.engines.base import GroupSetup, Setup
 from kvproof.conformance.engines.vllm.features import Features
+from kvproof.conformance.planted import FAULTS
 
 
 def refusal(setup: Setup, features: Features) -> str | None:
@@ -83,6 +84,27 @@ def refusal(setup: Setup, features: Features) -> str | None:
         (
             setup.tier == "ours" and not features.own_tier,
             "kvproof's own tier cannot be loaded beside this release",
+        ),
+        (setup.device not in ("", "simulated"), f"unknown device: {setup.device}"),
+        (
+            setup.device == "simulated" and not features.own_tier,
+            "kvproof's own transfers cannot be loaded beside this release",
+        ),
+        (
+            setup.device == "simulated" and bool(kinds & {"recurrent"}),
+            "the simulated device computes no recurrent states",
+        ),
+        (
+            setup.device == "simulated" and setup.second_connector,
+            "the simulated device has no bytes of another connector",
+        ),
+        (
+            bool(setup.planted) and setup.planted not in FAULTS,
+            f"no fault {setup.planted!r} can be planted; known are {', '.join(FAULTS)}",
+        ),
+        (
+            bool(setup.planted) and (setup.device, setup.tier) != ("simulated", "ours"),
+            "faults are planted in kvproof's own tier and transfers",
         ),
         (
             setup.tier == "tiering" and not features.tiering,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -65,6 +66,7 @@ class Workers:
         scheduler_connector: Any,
         jobs: Jobs,
         emit: Emit,
+        make_copier: Callable[..., RecordingCopier] = RecordingCopier,
     ) -> None:
         self._release = release
         self._vllm_config = config.vllm_config
@@ -80,7 +82,7 @@ class Workers:
                 role=release.connector_role.WORKER,
                 kv_cache_config=config.kv_cache_config,
             )
-            copier = RecordingCopier(
+            copier = make_copier(
                 rank, blocks_per_chunk, features.copier_swallows, release.transfer_result, emit
             )
             second.offloading(connector).connector_worker.worker = copier
@@ -140,10 +142,12 @@ class Workers:
                 emit(Zero(step, rank, batch.zeroed))
             for source, target in batch.copies:
                 emit(CopyBlock(step, rank, source, target))
+            copier.changes(output)
             if not batch.output.total_num_scheduled_tokens:
                 # The release may answer with one shared empty output, which the aggregator fills.
                 return copy.copy(self._mixin.kv_connector_no_forward(output, self._vllm_config))
             with self._mixin.maybe_get_kv_connector_output(output) as carried:
+                copier.forward(output, batch.computing)
                 emit(Forward(step, rank, batch.computing))
         identities = list(batch.samples)
         return self._release.outputs.ModelRunnerOutput(
