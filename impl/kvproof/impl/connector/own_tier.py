@@ -18,9 +18,10 @@ import mmap
 from collections.abc import Sequence
 from itertools import accumulate
 
-from vllm.v1.kv_offload.base import OffloadingManager
+from vllm.v1.kv_offload.base import CanonicalKVCaches, OffloadingManager, OffloadingWorker
 
 from kvproof.impl.connector.config import UnsupportedSetup
+from kvproof.impl.connector.copying import cuda_runtime, device_worker
 from kvproof.impl.connector.own_manager import KvproofManager
 from kvproof.impl.connector.spec import HostOffloadingSpec
 from kvproof.impl.tier.policy import policy
@@ -56,13 +57,34 @@ class KvproofOffloadingSpec(HostOffloadingSpec):
             )
         return self._manager
 
-    def slots(self, regions: Sequence[Bytes]) -> list[Bytes]:
+    def get_worker(self, kv_caches: CanonicalKVCaches) -> OffloadingWorker:
+        """The worker of these KV caches, on a GPU or in host memory; the same one on every call.
+
+        Raises:
+            UnsupportedSetup: they are elsewhere, or there is no memory, no GPU or no room.
+        """
+        kinds = {cache.tensor.device.type for cache in kv_caches.tensors}
+        if self._worker is None and kinds == {"cuda"}:
+            self.check()
+            devices = {cache.tensor.device.index or 0 for cache in kv_caches.tensors}
+            if len(devices) > 1:
+                raise UnsupportedSetup(f"KV caches of one worker lie on devices {sorted(devices)}")
+            self._worker = device_worker(
+                cuda_runtime(devices.pop()),
+                kv_caches,
+                self.num_chunks,
+                self.blocks_per_chunk,
+                self.slots([cache.page_size_bytes for cache in kv_caches.tensors]),
+            )
+        return super().get_worker(kv_caches)
+
+    def slots(self, pages: Sequence[int]) -> list[Bytes]:
         """Of each region of the KV caches, the tier's bytes: (slots, blocks of a chunk, page).
 
         Raises:
             UnsupportedSetup: there is no memory for them.
         """
-        shapes = [(self.num_chunks, self.blocks_per_chunk, region.shape[1]) for region in regions]
+        shapes = [(self.num_chunks, self.blocks_per_chunk, page) for page in pages]
         # Each begins with a page of memory, since a device pins whole ones.
         ends = list(accumulate(-(-math.prod(s) // mmap.PAGESIZE) * mmap.PAGESIZE for s in shapes))
         parallel = self.config.parallel

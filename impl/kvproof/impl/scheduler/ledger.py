@@ -132,8 +132,6 @@ class Ledger:
         tier.note(keys, ends, context)
         place = tier.prepare_load(keys, context)
         self.unissued = keys, context, False
-        # Before anything that nobody uses now it must not leave, once it is no longer pinned (E7).
-        self.touch(keys, context)
         return place
 
     def touch(self, keys: Sequence[Key], context: Any) -> None:

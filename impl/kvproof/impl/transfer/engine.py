@@ -214,9 +214,9 @@ class TransferEngine(Generic[StreamT, EventT]):
         self._pinned.clear()
 
     def _has_ended(self, own: Direction[StreamT, EventT], job: Job[EventT]) -> bool:
-        assert job.end is not None
         try:
-            job.ended = self._runtime.done(job.end)
+            # A job that never got so far as to have an event is over since it was submitted.
+            job.ended = job.end is None or self._runtime.done(job.end)
         except CopyFailed as caught:
             job.error, job.ended = job.error or said(caught), True
         except Exception as caught:
@@ -228,9 +228,9 @@ class TransferEngine(Generic[StreamT, EventT]):
         """Wait for one job. Where that cannot be done by its event, for all of its stream."""
         if job.ended:
             return
-        assert job.end is not None
         try:
-            self._runtime.wait(job.end)
+            if job.end is not None:
+                self._runtime.wait(job.end)
             job.ended = True
         except CopyFailed as caught:
             job.error, job.ended = job.error or said(caught), True
