@@ -25,10 +25,10 @@ class PlainTier:
         self.chained = chained
         self.threshold = threshold
         self.offers: Counter[Key] = Counter()
+        self.users: list[str] = []
         self.reset()
 
     def reset(self) -> None:
-        self.users: list[str] = []
         self.order: list[Key] = []
         self.whose: dict[Key, str] = {}
         self.pending: set[Key] = set()
@@ -68,25 +68,37 @@ class PlainTier:
             return True
         return False
 
-    def move(self, key: Key, user: str, last: bool) -> None:
-        """To an end of what a user uses: it leaves last of that, or first."""
+    def move(self, key: Key, user: str) -> None:
+        """To its place among what a user uses: chained ones by their number, the others behind."""
         if key in self.order:
             self.order.remove(key)
         mine = self.mine(user)
         if not mine:
             self.order.append(key)
-        elif last:
-            self.order.insert(self.order.index(mine[-1]) + 1, key)
+        elif key[-4:] in self.chained:
+            # The oldest first, so the tail comes first.
+            place = next((n for n, one in enumerate(mine) if not self.is_behind(one, key)), None)
+            if place is None:
+                self.order.insert(self.order.index(mine[-1]) + 1, key)
+            else:
+                self.order.insert(self.order.index(mine[place]), key)
         else:
-            self.order.insert(self.order.index(mine[0]), key)
+            self.order.insert(self.order.index(mine[-1]) + 1, key)
         self.whose[key] = user
+
+    def is_behind(self, one: Key, key: Key) -> bool:
+        """Whether one is chained, too, and follows the other in the prefix."""
+        return one[-4:] in self.chained and one[0] > key[0]
 
     def use(self, keys: Sequence[Key], user: str) -> None:
         self.refresh(user)
         for key in keys:
-            chained = key[-4:] in self.chained
-            if not (chained and key in self.mine(user)) and not self.stays(key, user):
-                self.move(key, user, not chained)
+            self.use_one(key, user)
+
+    def use_one(self, key: Key, user: str) -> None:
+        chained = key[-4:] in self.chained
+        if not (chained and key in self.mine(user)) and not self.stays(key, user):
+            self.move(key, user)
 
     def touch(self, keys: Sequence[Key], user: str) -> None:
         here = self.here()
@@ -96,8 +108,7 @@ class PlainTier:
     def make_young(self, keys: Sequence[Key], user: str) -> None:
         self.refresh(user)
         for key in reversed(keys):
-            if not self.stays(key, user):
-                self.move(key, user, True)
+            self.use_one(key, user)
 
     def finish(self, user: str) -> None:
         for key in self.mine(user):

@@ -91,7 +91,6 @@ class SmallTier:
     def __init__(self, slots: int = 1 << 30, closed: bool = True) -> None:
         self.closed = closed
         self.lru_capacity = slots if closed and slots < 1 << 30 else None
-        self.offers_are_uses = False
         self.slots = slots
         self.chunks: dict[Key, Found] = {}
         self.pins: dict[Key, int] = {}

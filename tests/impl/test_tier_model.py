@@ -62,6 +62,7 @@ class Tiers(RuleBasedStateMachine):
     @rule(keys=some_keys, user=users)
     def offer(self, keys: list[Key], user: str) -> None:
         slots = {key: self.tier._slots[key] for key in self.tier._slots}
+        self.tier.note(keys, [key[0] for key in keys])
         room = self.tier.prepare_store(keys, user)
         if not self.exact:
             self.offer_to_any(keys, user, room)

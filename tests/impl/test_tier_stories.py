@@ -26,6 +26,7 @@ def names(found: Collection[Key]) -> str:
 
 def store(tier: CpuTier, of: str, user: str, group: bytes = FULL) -> str | None:
     """Offer keys, store what is taken; what left for it, None: refused."""
+    tier.note(keys(of, group), [ord(letter) for letter in of])
     room = tier.prepare_store(keys(of, group), user)
     if room is None:
         return None

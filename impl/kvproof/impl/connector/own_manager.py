@@ -208,7 +208,6 @@ class OwnTier(ManagerTier):
     """
 
     manager: KvproofManager
-    offers_are_uses = True
 
     def __init__(self, manager: KvproofManager, sizes: Geometry) -> None:
         super().__init__(manager)
@@ -232,7 +231,8 @@ class OwnTier(ManagerTier):
         return 0 if "lookup" in self._heard else self._tier.hits_ahead(keys)
 
     def note(self, keys: Sequence[Key], ends: Sequence[int], context: Any) -> None:
-        """Nothing: our tier takes the order in which keys are named."""
+        """Where keys end in their request."""
+        self._tier.note(keys, ends)
 
     def prepare_store(self, keys: Sequence[Key], context: Any) -> Room | None:
         """Make room for those keys that it wants and does not have; None when there is no room."""

@@ -22,10 +22,7 @@ class ManagerTier:
         manager: the manager; its methods are looked up at each call, so that it may be wrapped.
         closed: see ``views.Tier``: true of the CPU manager, whose chunks only our calls move.
         lru_capacity: see ``views.Tier``.
-        offers_are_uses: see ``views.Tier``.
     """
-
-    offers_are_uses = False
 
     def __init__(self, manager: OffloadingManager) -> None:
         self.manager = manager

@@ -162,11 +162,7 @@ class Loads:
             return
         place = self.ledger.pin(keys, ends, state.context)
         # Before anything that nobody uses now it must not leave, once it is no longer pinned (E7).
-        if self.ledger.tier.offers_are_uses:
-            # There what is used last leaves last; of the prefix that must not be the load alone.
-            self.recency.use_again(state, boundary)
-        else:
-            self.ledger.touch(keys, state.context)
+        self.ledger.touch(keys, state.context)
         self.recency.enter(state, len(keys), boundary)
         job = self.ledger.issue_load(request.request_id, keys, state.context)
         self.planned[job.number] = transfer._replace(place=place)

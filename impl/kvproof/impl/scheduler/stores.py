@@ -410,8 +410,6 @@ class Stores:
 
     def _use(self, state: RequestState, chunks: Sequence[Chunk]) -> None:
         """Chunks that were there already are in use again: older ones are to leave first (E7)."""
-        if self.ledger.tier.offers_are_uses:
-            return
         by_end = sorted(chunks, key=attrgetter("end"))
         self.ledger.touch([chunk.key for chunk in by_end], state.context)
 

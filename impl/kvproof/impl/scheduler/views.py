@@ -76,13 +76,10 @@ class Tier(Protocol):
             answer stays right until one of them is made.
         lru_capacity: how many keys a closed tier holds that evicts the key that was used longest
             ago; None of any other.
-        offers_are_uses: it takes an offer for a use of what it has of it, and orders that as the
-            part of a prefix that it is.
     """
 
     closed: bool
     lru_capacity: int | None
-    offers_are_uses: bool
 
     def lookup(self, key: Key, context: Any) -> Found:
         """Whether a key can be loaded."""

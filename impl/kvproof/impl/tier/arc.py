@@ -30,7 +30,7 @@ class Arc(Policy):
     def __init__(self, pins: Sequence[int], keys: Sequence[Key]) -> None:
         super().__init__(pins, keys)
         self._capacity = len(pins)
-        self._recent, self._frequent = Order(pins), Order(pins)
+        self._recent, self._frequent = Order(pins, self.ranks), Order(pins, self.ranks)
         self.clear()
 
     def clear(self) -> None:

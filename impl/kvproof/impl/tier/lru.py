@@ -19,7 +19,7 @@ class Lru(Policy):
 
     def __init__(self, pins: Sequence[int], keys: Sequence[Key]) -> None:
         super().__init__(pins, keys)
-        self._order = Order(pins)
+        self._order = Order(pins, self.ranks)
 
     def use(self, slots: Sequence[int], user: Hashable) -> None:
         """See ``Policy``."""
@@ -56,8 +56,7 @@ class Lru(Policy):
 
 def use(order: Order, slots: Sequence[int], user: Hashable, policy: Policy) -> None:
     """An offer is a use; where nothing is said of groups, its head is the last to leave."""
-    groups, keys = policy.chained, policy.keys
-    if groups:
-        order.use(slots, user, {slot for slot in slots if keys[slot][-4:] in groups})
+    if policy.chained:
+        order.use(slots, user)
     else:
         order.touch(slots, user)

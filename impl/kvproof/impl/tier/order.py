@@ -2,7 +2,8 @@
 
 A doubly linked list in two lists of slot numbers. What one user uses is a *segment*, a run without
 gaps: it moves to the young end as a whole whenever that user comes back, because a use lasts as
-long as its user. Inside a segment, the *chained* slots are a prefix whose head leaves last.
+long as its user. Inside a segment, the *chained* slots are a prefix whose head leaves last, in
+whichever order they came, and all of them leave before the others.
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 
 _NONE = -1
+
+UNCHAINED = -1
+"""The rank of a slot that is of use without those before it."""
 
 
 class _Segment:
@@ -31,11 +35,14 @@ class Order:
     Slots that are held keep their places, and are passed over where the next one to leave is looked
     for. Few stand there: what is held was used lately, so it is young.
 
-    ``pins``: by slot, 0 when it may leave; read, never written.
+    Args:
+        pins: by slot, 0 when it may leave.
+        ranks: by slot, how far along in its prefix a chained one is; ``UNCHAINED`` for the others.
+            Both are read, never written.
     """
 
-    def __init__(self, pins: Sequence[int]) -> None:
-        self._pins = pins
+    def __init__(self, pins: Sequence[int], ranks: Sequence[int]) -> None:
+        self._pins, self._ranks = pins, ranks
         # The list is a circle through one place that is no slot.
         self._root = len(pins)
         self._segments: dict[Hashable, _Segment] = {}
@@ -66,41 +73,50 @@ class Order:
 
     # --- uses ---
 
-    def use(self, slots: Iterable[int], user: Hashable, chained: Collection[int] = ()) -> None:
-        """A user offers what lies in slots, in the order of its prefix; they become young.
+    def use(self, slots: Iterable[int], user: Hashable) -> None:
+        """A user uses slots, new ones or ones that are here; all that it uses becomes young.
 
-        Args:
-            slots: new ones, or ones that are here.
-            user: who; what else it uses becomes young with them.
-            chained: slots that leave before whatever the user used already. The others leave after
-                all else.
+        Chained ones take their place in the prefix; the others leave after all else.
         """
         mine = self._refreshed(user)
-        older, younger, segment, root = self._older, self._younger, self._segment, self._root
+        older, younger, segment, ranks = self._older, self._younger, self._segment, self._ranks
         for slot in slots:
-            owner = segment[slot]
+            owner, rank = segment[slot], ranks[slot]
             if owner is None:
                 self._size += 1
+            elif owner is mine and rank != UNCHAINED:
+                continue
             elif owner.number > mine.number:
                 # It will be in use for longer, so it stays where it is. And is young, of course.
                 self._to_young_end(owner)
                 continue
             else:
                 self._unlink(slot, owner)
-            if mine.old == _NONE:
-                above = root
-                mine.young = mine.old = slot
-            elif slot in chained:
-                above = mine.old
-                mine.old = slot
-            else:
-                above = younger[mine.young]
-                mine.young = slot
+            above = self._above(mine, slot, rank)
             below = older[above]
             older[above] = younger[below] = slot
             older[slot] = below
             younger[slot] = above
             segment[slot] = mine
+
+    def _above(self, mine: _Segment, slot: int, rank: int) -> int:
+        """The next younger neighbour of a slot that joins a segment; its ends follow."""
+        if mine.old == _NONE:
+            mine.young = mine.old = slot
+            return self._root
+        if rank == UNCHAINED:
+            above, mine.young = self._younger[mine.young], slot
+            return above
+        above, ranks = mine.old, self._ranks
+        if ranks[above] <= rank:
+            mine.old = slot
+            return above
+        # What follows it in the prefix is here already: most often a request was put back.
+        while ranks[above] > rank and above != mine.young:
+            above = self._younger[above]
+        if ranks[above] > rank:
+            above, mine.young = self._younger[above], slot
+        return above
 
     def touch(self, slots: Sequence[int], user: Hashable) -> None:
         """A user uses slots; of all that it uses the first leaves last."""

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Sequence
 
 from kvproof.impl.scheduler.views import Key
+from kvproof.impl.tier.order import UNCHAINED
 
 BUILT_IN = {"lru": "kvproof.impl.tier.lru:Lru", "arc": "kvproof.impl.tier.arc:Arc"}
 """Policies that need no module path."""
@@ -23,6 +24,8 @@ class Policy(ABC):
     Attributes:
         chained: the last four bytes of those keys (their group) that are of use only together with
             all keys before them in their request. May be assigned at any time.
+        ranks: by slot, where such a key ends in its request, in tokens; ``UNCHAINED`` for others.
+            The tier's own, too.
     """
 
     chained: Collection[bytes] = ()
@@ -30,6 +33,7 @@ class Policy(ABC):
     def __init__(self, pins: Sequence[int], keys: Sequence[Key]) -> None:
         self.pins = pins
         self.keys = keys
+        self.ranks = [UNCHAINED] * len(pins)
 
     @abstractmethod
     def use(self, slots: Sequence[int], user: Hashable) -> None:

@@ -11,18 +11,22 @@ pinned is not given up.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from operator import indexOf
 from typing import NamedTuple
 
 from kvproof.impl.scheduler.views import Found, Key, Room
 from kvproof.impl.tier.counts import Counts
 from kvproof.impl.tier.lru import Lru
+from kvproof.impl.tier.order import UNCHAINED
 from kvproof.impl.tier.policy import Policy
 from kvproof.impl.tier.threshold import Threshold
 
 PENDING = -1
 """What ``pins`` has for a slot that is being stored."""
+
+_LAST = 1 << 62
+"""Farther along than any key is in its prefix."""
 
 
 class Change(NamedTuple):
@@ -48,13 +52,11 @@ class CpuTier:
 
     Attributes:
         closed: see ``views.Tier``: only the calls of this class move keys.
-        offers_are_uses: see ``views.Tier``.
         counts: what came to pass.
     """
 
     closed = True
     lru_capacity = None
-    offers_are_uses = True
 
     def __init__(
         self,
@@ -75,6 +77,7 @@ class CpuTier:
         self._pins = [0] * capacity
         # The last one is handed out first.
         self._free = list(range(capacity - 1, -1, -1))
+        self._ends: Mapping[Key, int] = {}
         # Slots that hold a readable key which nobody loads.
         self._idle = 0
         self.policy = policy(self._pins, self._keys)
@@ -181,11 +184,19 @@ class CpuTier:
             slots[key] = self._pending[key] = slot
             self._pins[slot], self._keys[slot] = PENDING, key
             place.append(slot)
+        if self.policy.chained:
+            self._rank(fresh, place)
         if len(fresh) == len(keys):
             self.policy.use(place, context)
         elif here := [slots[key] for key in keys if key in slots]:
             self.policy.use(here, context)
         return Room(fresh, place, evicted)
+
+    def _rank(self, keys: Sequence[Key], slots: Sequence[int]) -> None:
+        """Note how far along in their prefixes new keys are; those that nobody told come last."""
+        ranks, chained, ends = self.policy.ranks, self.policy.chained, self._ends
+        for key, slot in zip(keys, slots, strict=True):
+            ranks[slot] = ends.get(key, _LAST) if key[-4:] in chained else UNCHAINED
 
     def _make_room(
         self, count: int, keys: Sequence[Key], context: Hashable, evicted: list[Key]
@@ -234,7 +245,9 @@ class CpuTier:
     # --- uses ---
 
     def note(self, keys: Sequence[Key], ends: Sequence[int], context: Hashable = None) -> None:
-        """Nothing: offers come in the order of the prefix."""
+        """Where keys that are about to be offered end in their request."""
+        if self.policy.chained:
+            self._ends = dict(zip(keys, ends, strict=True))
 
     def touch(self, keys: Sequence[Key], context: Hashable = None) -> None:
         """Keys were used, the first of them latest; those that are not here are passed over."""

@@ -75,7 +75,9 @@ class SimulatedCopier(RecordingCopier):
         }
         self._cuda.broken = {name for name, fails in failing.items() if fails}
         self._collect()
-        while self._awaited() and self._device.progress():
+        moved = True
+        while moved and self._awaited():
+            moved = self._device.progress()
             self._collect()
         self._cuda.broken = set()
         ended = super().get_finished()
