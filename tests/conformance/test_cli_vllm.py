@@ -83,3 +83,34 @@ def test_a_finding_that_is_allowed_is_passed_over(
     assert again["code"] == 0
     assert again["found"] == []
     assert sum(again["allowed"].values()) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            ("--target", "vllm:0.28.0", "--device", "simulated"),
+            "vllm:0.28.0 cannot be set up with tier cpu, device simulated:"
+            " kvproof's own transfers cannot be loaded beside this release",
+        ),
+        (
+            ("--target", "kvproof-on-vllm:0.32.0", "--planted", "told-early"),
+            "kvproof-on-vllm:0.32.0 cannot be set up with tier cpu, planted told-early:"
+            " faults are planted in kvproof's own tier and transfers",
+        ),
+    ],
+)
+def test_a_device_that_does_not_fit_is_refused_in_one_line(
+    kvproof: Any, options: tuple[str, ...], said: str
+) -> None:
+    refused = kvproof("fuzz", *options, "--max-examples", "1")
+    assert (refused.code, refused.err.strip()) == (2, f"kvproof: {said}")
+
+
+def test_an_unknown_fault_is_answered_with_the_known_ones(kvproof: Any) -> None:
+    refused = kvproof(
+        *("fuzz", "--target", "kvproof-on-vllm:0.32.0", "--tier", "ours"),
+        *("--device", "simulated", "--planted", "foo", "--max-examples", "1"),
+    )
+    assert refused.code == 2
+    assert "no fault 'foo' can be planted; known are store-before-compute," in refused.err
