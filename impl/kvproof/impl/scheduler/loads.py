@@ -163,6 +163,8 @@ class Loads:
         place = self.ledger.pin(keys, ends, state.context)
         # Before anything that nobody uses now it must not leave, once it is no longer pinned (E7).
         self.ledger.touch(keys, state.context)
+        for group, first in zip(self.geometry.groups, transfer.first_positions, strict=True):
+            self.recency.uses(state, group, first // group.blocks_per_chunk)
         self.recency.enter(state, len(keys), boundary)
         job = self.ledger.issue_load(request.request_id, keys, state.context)
         self.planned[job.number] = transfer._replace(place=place)

@@ -9,13 +9,14 @@ there at most one place nearer to the old end.
 
 from __future__ import annotations
 
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 
-from kvproof.impl.scheduler.geometry import Geometry
+from kvproof.impl.scheduler.geometry import Geometry, Group
 from kvproof.impl.scheduler.keys import keys_of
 from kvproof.impl.scheduler.ledger import Ledger
 from kvproof.impl.scheduler.request import RequestState
 from kvproof.impl.scheduler.storing import NEVER
+from kvproof.impl.scheduler.views import Key
 
 KEYS_PER_OFFER = 256
 """How many keys are used again for each offer that may evict, on average (E6)."""
@@ -50,6 +51,12 @@ class Recency:
             self._mark(state, keys)
         state.used_to = max(state.used_to, tokens)
 
+    @staticmethod
+    def uses(state: RequestState, group: Group, chunk: int) -> None:
+        """A request offers or loads a chunk, and those that follow it."""
+        place = group.place
+        state.since[place] = min(chunk, state.since.get(place, chunk))
+
     def leave(self, state: RequestState) -> None:
         """A request has ended."""
         self.users.pop(id(state), None)
@@ -78,19 +85,40 @@ class Recency:
 
     def use_again(self, state: RequestState, tokens: int) -> int:
         """Use what a repeat of a request's first tokens needs, heads last to leave: how much."""
-        request, used = state.request, 0
+        used = 0
         for group in self._geometry.groups:
-            last = min(
-                tokens // group.tokens_per_chunk,
-                len(request.block_hashes) // group.hashes_per_chunk,
-            )
+            last = self._last(state, group, tokens)
             boundary = last * group.tokens_per_chunk
             if boundary:
                 first = group.first_needed(boundary) // group.tokens_per_chunk
-                self._ledger.touch(keys_of(request, group, first, last), state.context)
+                self._ledger.touch(keys_of(state.request, group, first, last), state.context)
                 used += last - first
         self._mark(state, used)
         return used
+
+    def conclude(self, state: RequestState, tokens: int) -> None:
+        """A request has ended: put all that it has used in order, in one order for all groups.
+
+        What a start at a shorter boundary needs leaves after the tail of the longest, so a request
+        that has lost some of its tail still serves what is before it.
+        """
+        if self._ledger.tier.lru_capacity is None:
+            self.use_again(state, tokens)
+            return
+        found: list[tuple[int, Key]] = []
+        for group in self._geometry.groups:
+            first, last = state.since.get(group.place, NEVER), self._last(state, group, tokens)
+            if first < last:
+                size = group.tokens_per_chunk
+                keys = keys_of(state.request, group, first, last)
+                found += zip(range((first + 1) * size, (last + 1) * size, size), keys, strict=True)
+        found.sort(key=itemgetter(0))
+        self._ledger.touch([key for _, key in found], state.context)
+
+    def _last(self, state: RequestState, group: Group, tokens: int) -> int:
+        """How many chunks of a group are complete and keyed with so many tokens."""
+        keyed = len(state.request.block_hashes) // group.hashes_per_chunk
+        return min(tokens // group.tokens_per_chunk, keyed)
 
     def _mark(self, state: RequestState, used: int) -> None:
         state.young = self._ledger.moved + self._ledger.held - used

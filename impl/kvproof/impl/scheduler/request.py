@@ -47,6 +47,7 @@ class RequestState:
         filled: its blocks hold all that the engine counts as computed: a load of ours has come in,
             or a step has computed tokens of it, since it was last asked for.
         runs: a step has computed tokens of it since it was last asked for.
+        since: the first chunk that it offered or loaded, per group; see ``Recency``.
         used_to: up to how many tokens its chunks may be in the tier; see ``Recency``.
         young: none of its keys in the tier is the oldest before so many keys have moved.
         polls: how often it was put off since then with none of the earlier jobs in flight.
@@ -69,6 +70,7 @@ class RequestState:
     awaits: int | None = None
     filled: bool = False
     runs: bool = False
+    since: dict[int, int] = field(default_factory=dict)
     used_to: int = 0
     young: int = 0
     polls: int = 0

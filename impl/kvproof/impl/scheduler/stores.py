@@ -152,7 +152,7 @@ class Stores:
                 jobs += self.offer(state, end.tokens, end.blocks, plan)
             # The blocks are free: whoever got one in this step will write it in this step.
             plan.flush.update(job.number for job in jobs if not leased.isdisjoint(job.blocks))
-            self.recency.use_again(state, self._storable(state, end.tokens))
+            self.recency.conclude(state, self._storable(state, end.tokens))
             self.recency.leave(state)
             del self.ending[0]
             self.ledger.tier.finished_request(state.context)
@@ -305,6 +305,7 @@ class Stores:
                 # As below, for the one chunk of one block that a decoding request completes.
                 block = self.tables.block(request_id, group.index, first)
                 if block:
+                    self.recency.uses(state, group, first)
                     key = hashes[last * group.hashes_per_chunk - 1] + group.suffix
                     end = last * group.tokens_per_chunk
                     found.append(tuple.__new__(Chunk, (group, first, key, (block,), 0, end)))
@@ -323,6 +324,8 @@ class Stores:
                 chunks = chunks_on_offer(group, hashes, blocks, first, grains[group.place], partial)
                 if retention is not None:
                     chunks = [c for c in chunks if retention.keeps(request, group, c.number)]
+                if chunks:
+                    self.recency.uses(state, group, chunks[0].number)
                 found += chunks
                 first += len(blocks) // per
             reached.append(first)
