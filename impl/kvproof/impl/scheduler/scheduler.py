@@ -203,9 +203,10 @@ class OffloadScheduler:
             self._alarms.set(state, computed)
         if self._emptied:
             self._offer_what_rests(step, plan)
-        if stores.waiting and self._room != ledger.room:
+        before, self._room = self._room, ledger.room
+        if stores.waiting and before != ledger.room:
+            # What one of them is given may be room for another, whose turn was before: next time.
             self._offer_again(step, plan)
-        self._room = ledger.room
         for request_id in [r for r in stores.open if r in step.scheduled]:
             # Its windows may have slid for this step.
             state = requests[request_id]
