@@ -15,6 +15,7 @@ class PlainTier:
         order: the keys that are here, the oldest first.
         users: those who have begun and not ended, in the order of their coming.
         whose: by key, the user among whose keys it stands.
+        used_by: by key, the users of it that have not ended.
         pending: keys that are being stored.
         pins: by key, how many loads hold it.
         offers: by key, how often it was offered and not refused.
@@ -31,6 +32,7 @@ class PlainTier:
     def reset(self) -> None:
         self.order: list[Key] = []
         self.whose: dict[Key, str] = {}
+        self.used_by: dict[Key, set[str]] = {}
         self.pending: set[Key] = set()
         self.pins: Counter[Key] = Counter()
         self.offers.clear()
@@ -50,9 +52,8 @@ class PlainTier:
         return [key for key in self.order if self.whose[key] == user]
 
     def begin(self, user: str) -> None:
-        for key in self.mine(user):
-            self.whose[key] = ""
-        self.users = [one for one in self.users if one != user] + [user]
+        self.finish(user)
+        self.users.append(user)
 
     def refresh(self, user: str) -> None:
         if user not in self.users:
@@ -63,6 +64,7 @@ class PlainTier:
     def stays(self, key: Key, user: str) -> bool:
         """Whether somebody uses a key who came later than this user; it becomes young then."""
         later = self.users[self.users.index(user) + 1 :]
+        self.used_by.setdefault(key, set()).add(user)
         if self.whose.get(key) in later and key in self.here():
             self.refresh(self.whose[key])
             return True
@@ -97,7 +99,8 @@ class PlainTier:
 
     def use_one(self, key: Key, user: str) -> None:
         chained = key[-4:] in self.chained
-        if not (chained and key in self.mine(user)) and not self.stays(key, user):
+        # Asked first: it notes the use.
+        if not self.stays(key, user) and not (chained and key in self.mine(user)):
             self.move(key, user)
 
     def touch(self, keys: Sequence[Key], user: str) -> None:
@@ -111,10 +114,22 @@ class PlainTier:
             self.use_one(key, user)
 
     def finish(self, user: str) -> None:
-        for key in self.mine(user):
-            self.whose[key] = ""
+        """What it used goes to whoever uses it still and came last."""
         if user in self.users:
             self.users.remove(user)
+        for users in self.used_by.values():
+            users.discard(user)
+        for key in self.mine(user):
+            heirs = [one for one in self.users if one in self.used_by.get(key, ())]
+            self.whose[key] = ""
+            if heirs:
+                self.move(key, heirs[-1])
+
+    def leave(self, key: Key) -> None:
+        """A key is here no more."""
+        self.order.remove(key)
+        self.whose.pop(key, None)
+        self.used_by.pop(key, None)
 
     # --- what comes and goes ---
 
@@ -136,8 +151,7 @@ class PlainTier:
             if len(leaving) < short:
                 return None
             for key in leaving:
-                self.order.remove(key)
-                del self.whose[key]
+                self.leave(key)
         self.offers.update(keys)
         self.pending.update(wanted)
         used = [key for key in keys if key in wanted or key in self.here()]
@@ -150,8 +164,7 @@ class PlainTier:
     def stored(self, key: Key, success: bool) -> None:
         self.pending.remove(key)
         if not success:
-            self.whose.pop(key, None)
-            self.order.remove(key)
+            self.leave(key)
 
     def pin(self, keys: Sequence[Key]) -> None:
         self.pins.update(keys)

@@ -303,3 +303,14 @@ def test_a_reset_does_not_change_who_came_last() -> None:
     assert store(tier, "c", "t") == ""
     # What both used is used by the one that came last, and before its own tail.
     assert store(tier, "d", "t") == "b"
+
+
+def test_what_the_last_to_come_shared_goes_back_to_whoever_uses_it_still() -> None:
+    tier = chained(3)
+    assert store(tier, "a", "r") == ""
+    assert store(tier, "a", "s") == ""
+    tier.finished_request("s")
+    assert store(tier, "b", "x") == ""
+    # With what it stores now, all that it uses is young again.
+    assert store(tier, "c", "r") == ""
+    assert store(tier, "d", "y") == "b"

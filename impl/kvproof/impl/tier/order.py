@@ -9,6 +9,7 @@ whichever order they came, and all of them leave before the others.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from operator import attrgetter
 
 _NONE = -1
 
@@ -19,14 +20,16 @@ UNCHAINED = -1
 class _Segment:
     """A run of the list: its youngest and its oldest slot, both ``_NONE`` when it is empty.
 
-    ``number`` grows with the users; 0 when there is no user, or not any more.
+    ``number`` grows with the users; 0 when there is no user, or not any more. ``shared``: who else
+    uses a slot of it, and came before.
     """
 
-    __slots__ = ("number", "old", "young")
+    __slots__ = ("number", "old", "shared", "young")
 
     def __init__(self, number: int = 0) -> None:
         self.young = self.old = _NONE
         self.number = number
+        self.shared: dict[int, list[_Segment]] = {}
 
 
 class Order:
@@ -79,7 +82,7 @@ class Order:
         Chained ones take their place in the prefix; the others leave after all else.
         """
         mine = self._refreshed(user)
-        older, younger, segment, ranks = self._older, self._younger, self._segment, self._ranks
+        segment, ranks = self._segment, self._ranks
         for slot in slots:
             owner, rank = segment[slot], ranks[slot]
             if owner is None:
@@ -89,15 +92,31 @@ class Order:
             elif owner.number > mine.number:
                 # It will be in use for longer, so it stays where it is. And is young, of course.
                 self._to_young_end(owner)
+                self._share(slot, owner, [mine])
                 continue
             else:
                 self._unlink(slot, owner)
-            above = self._above(mine, slot, rank)
-            below = older[above]
-            older[above] = younger[below] = slot
-            older[slot] = below
-            younger[slot] = above
-            segment[slot] = mine
+                others = owner.shared.pop(slot, [])
+                if owner.number and owner is not mine:
+                    others = [*others, owner]
+                if others:
+                    self._share(slot, mine, others)
+            self._join(mine, slot, rank)
+
+    def _share(self, slot: int, owner: _Segment, users: list[_Segment]) -> None:
+        """Note who else uses a slot of a segment."""
+        known = owner.shared.setdefault(slot, [])
+        known += [user for user in users if user is not owner and user not in known]
+
+    def _join(self, mine: _Segment, slot: int, rank: int) -> None:
+        """Let a slot take its place in a segment."""
+        older, younger = self._older, self._younger
+        above = self._above(mine, slot, rank)
+        below = older[above]
+        older[above] = younger[below] = slot
+        older[slot] = below
+        younger[slot] = above
+        self._segment[slot] = mine
 
     def _above(self, mine: _Segment, slot: int, rank: int) -> int:
         """The next younger neighbour of a slot that joins a segment; its ends follow."""
@@ -129,10 +148,27 @@ class Order:
         self._segments[user] = _Segment(self._users)
 
     def forget(self, user: Hashable) -> None:
-        """A user has ended; what it used stays where it is."""
-        segment = self._segments.pop(user, None)
-        if segment is not None:
-            segment.number = 0
+        """A user has ended; what it used stays where it is, or goes to others that use it still."""
+        ended = self._segments.pop(user, None)
+        if ended is None:
+            return
+        ended.number = 0
+        shared, ended.shared = ended.shared, {}
+        # From the old end, so that they keep their order.
+        for slot in [slot for slot in self._of(ended) if slot in shared] if shared else ():
+            users = [one for one in shared[slot] if one.number]
+            if users:
+                heir = max(users, key=attrgetter("number"))
+                self._unlink(slot, ended)
+                self._join(heir, slot, self._ranks[slot])
+                self._share(slot, heir, users)
+
+    def _of(self, segment: _Segment) -> Iterator[int]:
+        """The slots of a segment, the oldest first."""
+        slot = segment.old
+        while slot != _NONE:
+            yield slot
+            slot = _NONE if slot == segment.young else self._younger[slot]
 
     def _refreshed(self, user: Hashable) -> _Segment:
         """A user's segment, at the young end."""
@@ -178,7 +214,10 @@ class Order:
     def remove(self, slots: Iterable[int]) -> None:
         """Slots are here no more."""
         for slot in slots:
-            self._unlink(slot, self._segment[slot])
+            owner = self._segment[slot]
+            self._unlink(slot, owner)
+            if owner is not None and owner.shared:
+                owner.shared.pop(slot, None)
             self._segment[slot] = None
             self._size -= 1
 
