@@ -9,7 +9,16 @@ import pytest
 
 from kvproof.impl.scheduler.recency import KEYS_PER_OFFER, MOST_SAVED
 from kvproof.impl.scheduler.views import Key
-from tests.impl.small_world import SmallRequest, SmallTier, World, full, key, sizes, window
+from tests.impl.small_world import (
+    SmallRequest,
+    SmallTier,
+    World,
+    full,
+    key,
+    recurrent,
+    sizes,
+    window,
+)
 
 
 class Counting(SmallTier):
@@ -124,3 +133,19 @@ def test_what_was_offered_in_the_step_before_is_used_again_too() -> None:
         *(key(0, n, "a") for n in range(2)),
         *(key(0, n, "b") for n in range(2)),
     }
+
+
+def test_when_a_request_ends_its_tail_leaves_first_in_whichever_group() -> None:
+    world = World(sizes(full(1), window(1, 2), recurrent(1)), SmallTier(slots=12))
+    world.add(SmallRequest("a", 3))
+    world.table("a", [1, 2, 3], [0, 4, 5], [0, 0, 6])
+    # The last state is offered in the step that ends with it; an earlier one was handed over.
+    for number in world.step({"a": 3}, handed={"a": [(2, 7, 2)]}).stores:
+        world.scheduler.report(number)
+    world.finish("a")
+    world.step({})
+    assert list(world.tier.chunks) == [
+        *(key(group, 2) for group in (2, 1, 0)),
+        *(key(group, 1) for group in (2, 1, 0)),
+        key(0, 0),
+    ]

@@ -9,6 +9,7 @@ from kvproof.impl.scheduler.jobs import Job
 from kvproof.impl.scheduler.keys import keys_of
 from kvproof.impl.scheduler.ledger import Ledger
 from kvproof.impl.scheduler.plan import Plan
+from kvproof.impl.scheduler.recency import Recency
 from kvproof.impl.scheduler.request import RequestState
 from kvproof.impl.scheduler.storing import Chunk
 from kvproof.impl.scheduler.views import Key, Room, Tables
@@ -24,10 +25,17 @@ class States:
     """Offers states one by one: each has its own place in its chunk."""
 
     def __init__(
-        self, geometry: Geometry, ledger: Ledger, tables: Tables, ask: Ask, issue: Issue
+        self,
+        geometry: Geometry,
+        ledger: Ledger,
+        recency: Recency,
+        tables: Tables,
+        ask: Ask,
+        issue: Issue,
     ) -> None:
         self._groups = geometry.groups
         self._ledger = ledger
+        self._recency = recency
         self._tables = tables
         self._ask = ask
         self._issue = issue
@@ -92,6 +100,7 @@ class States:
     def _offer(
         self, state: RequestState, group: Group, number: int, block: int, plan: Plan
     ) -> Job | None:
+        self._recency.uses(state, group, number)
         keys = keys_of(state.request, group, number, number + 1)
         end = (number + 1) * group.tokens_per_chunk
         room = self._ask(state, keys, [end])

@@ -74,7 +74,7 @@ class Stores:
         self.ending: list[Ending] = []
         self.waiting: dict[str, RequestState] = {}
         self.open: dict[str, dict[int, tuple[int, Sequence[int]]]] = {}
-        self._states = States(geometry, ledger, tables, self._ask_tier, self._store)
+        self._states = States(geometry, ledger, recency, tables, self._ask_tier, self._store)
         self._retention = Retention.of(geometry, policy.retention)
         # What is handed over then ends with a block, which need not be the end of a chunk.
         self._watches_states = self._retention is not None and any(
