@@ -101,6 +101,9 @@ class ToyTarget:
         refused = any(group.kind == "recurrent" for group in setup.groups)
         return "no recurrent groups here" if refused else None
 
+    def plain(self) -> None:
+        """There is no other scheduler in it."""
+
     def start(self, setup: Setup, emit: Emit) -> ToyEngine:
         return ToyEngine(setup, emit)
 
