@@ -114,16 +114,20 @@ class PlainTier:
             self.use_one(key, user)
 
     def finish(self, user: str) -> None:
-        """What it used goes to whoever uses it still and came last."""
+        """What it used goes to whoever uses it still and came last, and is young with them."""
         if user in self.users:
             self.users.remove(user)
         for users in self.used_by.values():
             users.discard(user)
+        young: set[str] = set()
         for key in self.mine(user):
             heirs = [one for one in self.users if one in self.used_by.get(key, ())]
             self.whose[key] = ""
             if heirs:
                 self.move(key, heirs[-1])
+                young.add(heirs[-1])
+        for heir in [one for one in self.users if one in young]:
+            self.refresh(heir)
 
     def leave(self, key: Key) -> None:
         """A key is here no more."""

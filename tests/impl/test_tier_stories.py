@@ -314,3 +314,13 @@ def test_what_the_last_to_come_shared_goes_back_to_whoever_uses_it_still() -> No
     # With what it stores now, all that it uses is young again.
     assert store(tier, "c", "r") == ""
     assert store(tier, "d", "y") == "b"
+
+
+def test_what_goes_back_to_an_older_user_leaves_after_what_the_later_one_leaves_behind() -> None:
+    tier = chained(3)
+    tier.new_request("r")
+    tier.new_request("s")
+    assert store(tier, "xa", "r") == ""
+    assert store(tier, "ab", "s") == ""
+    tier.finished_request("s")
+    assert [store(tier, one, "t") for one in "uvw"] == ["b", "x", "a"]

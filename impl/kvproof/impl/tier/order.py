@@ -148,12 +148,16 @@ class Order:
         self._segments[user] = _Segment(self._users)
 
     def forget(self, user: Hashable) -> None:
-        """A user has ended; what it used stays where it is, or goes to others that use it still."""
+        """A user has ended; what it used stays where it is, or goes to others that use it still.
+
+        Those become young with it, or it would leave before what its user leaves behind.
+        """
         ended = self._segments.pop(user, None)
         if ended is None:
             return
         ended.number = 0
         shared, ended.shared = ended.shared, {}
+        heirs: set[_Segment] = set()
         # From the old end, so that they keep their order.
         for slot in [slot for slot in self._of(ended) if slot in shared] if shared else ():
             users = [one for one in shared[slot] if one.number]
@@ -162,6 +166,9 @@ class Order:
                 self._unlink(slot, ended)
                 self._join(heir, slot, self._ranks[slot])
                 self._share(slot, heir, users)
+                heirs.add(heir)
+        for heir in sorted(heirs, key=attrgetter("number")):
+            self._to_young_end(heir)
 
     def _of(self, segment: _Segment) -> Iterator[int]:
         """The slots of a segment, the oldest first."""
