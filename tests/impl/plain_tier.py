@@ -56,19 +56,25 @@ class PlainTier:
         self.users.append(user)
 
     def refresh(self, user: str) -> None:
+        """What a user uses becomes young, and above it those among whose keys its own stand."""
         if user not in self.users:
             self.begin(user)
-        mine = self.mine(user)
-        self.order = [key for key in self.order if key not in mine] + mine
+        lenders = {user}
+        while more := {one for mine in lenders for one in self.lenders(mine)} - lenders:
+            lenders |= more
+        for one in [user, *(one for one in self.users if one in lenders - {user})]:
+            mine = self.mine(one)
+            self.order = [key for key in self.order if key not in mine] + mine
+
+    def lenders(self, user: str) -> set[str]:
+        used = [key for key in self.order if user in self.used_by.get(key, ())]
+        return {self.whose[key] for key in used} - {user}
 
     def stays(self, key: Key, user: str) -> bool:
-        """Whether somebody uses a key who came later than this user; it becomes young then."""
+        """Whether somebody uses a key who came later than this user."""
         later = self.users[self.users.index(user) + 1 :]
         self.used_by.setdefault(key, set()).add(user)
-        if self.whose.get(key) in later and key in self.here():
-            self.refresh(self.whose[key])
-            return True
-        return False
+        return self.whose.get(key) in later and key in self.here()
 
     def move(self, key: Key, user: str) -> None:
         """To its place among what a user uses: chained ones by their number, the others behind."""
@@ -96,6 +102,7 @@ class PlainTier:
         self.refresh(user)
         for key in keys:
             self.use_one(key, user)
+        self.refresh(user)
 
     def use_one(self, key: Key, user: str) -> None:
         chained = key[-4:] in self.chained
@@ -112,6 +119,7 @@ class PlainTier:
         self.refresh(user)
         for key in reversed(keys):
             self.use_one(key, user)
+        self.refresh(user)
 
     def finish(self, user: str) -> None:
         """What it used goes to whoever uses it still and came last, and is young with them."""
@@ -148,8 +156,10 @@ class PlainTier:
         if short > 0:
             self.refresh(user)
             for key in self.order:
-                if len(leaving) == short or (self.chained and self.whose[key] == user):
+                if len(leaving) == short:
                     break
+                if self.chained and user in self.used_by.get(key, ()):
+                    continue
                 if not self.held(key) and key not in keys:
                     leaving.append(key)
             if len(leaving) < short:

@@ -103,13 +103,18 @@ def test_prometheus_is_shown_the_stock_metrics_and_ours() -> None:
     assert metrics["ours"]["kvproof:kv_offload_cold_total"] == 1
 
 
+def test_one_engine_after_another_in_one_process_shows_the_last_ones() -> None:
+    # vLLM takes back what begins with its own name when it makes the next engine.
+    assert seen()["again"] == {"registered": 7, "cold": 2.0}
+
+
 # --- inside the release ---
 
 
 def look() -> dict[str, Any]:
     import importlib
 
-    from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+    from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 
     from kvproof.conformance.engines.vllm import VllmTarget, copier
 
@@ -188,9 +193,21 @@ def look() -> dict[str, Any]:
     theirs = shown(stock_class, gathered, config)
     gathered.increase_counter("kvproof:kv_offload_cold")
     metrics = {"stock": theirs, "ours": shown(our_class, gathered, config)}
+    prometheus: Any = importlib.import_module("vllm.v1.metrics.prometheus")
+    for times in (1, 2):
+        prometheus.unregister_vllm_metrics()
+        kinds = {kind: kind for kind in (Counter, Gauge, Histogram)}
+        shown_by_all = our_class.build_prom_metrics(config, kinds, ["engine"], {0: ["0"]})
+        gathered.increase_counter("kvproof:kv_offload_cold", times - 1)
+        shown_by_all.observe(gathered.data, 0)
+    ours = [metric for metric in REGISTRY.collect() if metric.name.startswith("kvproof:")]
+    again = {
+        "registered": len(ours),
+        "cold": REGISTRY.get_sample_value("kvproof:kv_offload_cold_total", {"engine": "0"}),
+    }
     for one in found.values():
         del one["data"], one["config"]
-    return {**found, "metrics": metrics}
+    return {**found, "metrics": metrics, "again": again}
 
 
 def _named(metric: Any) -> list[Any]:

@@ -87,3 +87,13 @@ class FaultyOwnSpec(KvproofOffloadingSpec):
     """Our own tier with such a worker."""
 
     worker_class = FaultyWorker
+
+
+class LameRankSpec(FaultyOwnSpec):
+    """Of several workers the second alone fails, every other load."""
+
+    def get_worker(self, kv_caches: Any) -> Any:
+        """That of this process, whose orders are this process's own."""
+        if self.config.parallel.rank == 1:
+            FAULTS.every = 2
+        return super().get_worker(kv_caches)

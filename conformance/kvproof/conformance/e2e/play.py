@@ -28,9 +28,14 @@ CONNECTORS: dict[str, str | None] = {"ours": "kvproof.impl.connector", "stock": 
 
 
 class Engine:
-    """One vLLM engine, in this process. ``transfer`` is its ``kv_transfer_config``."""
+    """One vLLM engine, in this process but for its workers, if there are several of them.
 
-    def __init__(self, model: Model, folder: Path, transfer: Mapping[str, Any] | None) -> None:
+    ``transfer`` is its ``kv_transfer_config``.
+    """
+
+    def __init__(
+        self, model: Model, folder: Path, transfer: Mapping[str, Any] | None, workers: int = 1
+    ) -> None:
         vllm = module("vllm")
         self._llm: Any = vllm.LLM(
             model=str(folder),
@@ -45,6 +50,7 @@ class Engine:
             enable_prefix_caching=True,
             disable_log_stats=False,
             kv_transfer_config=transfer,
+            tensor_parallel_size=workers,
             **model.engine,
         )
         self._sampling = vllm.SamplingParams(
@@ -60,8 +66,8 @@ class Engine:
         return [list(answer.outputs[0].token_ids) for answer in answers]
 
     def count(self, name: str) -> int:
-        """One of the engine's own counters."""
-        found = (m.value for m in self._llm.get_metrics() if m.name == f"vllm:{name}")
+        """One of the engine's counters."""
+        found = (m.value for m in self._llm.get_metrics() if m.name == name)
         return int(sum(found))
 
     def end(self) -> None:
@@ -85,26 +91,26 @@ def _with_connector(model: Model, folder: Path, connector: str, tokens: Tokens) 
     started = time.monotonic()
     engine = Engine(model, folder, _transfer(model, connector))
     computed = engine.round()
-    before = engine.count("external_prefix_cache_hits")
+    before = engine.count("vllm:external_prefix_cache_hits")
     _order(Faults())
     loaded = engine.round()
-    seen.external = engine.count("external_prefix_cache_hits") - before
+    seen.external = engine.count("vllm:external_prefix_cache_hits") - before
     seen.loads = FAULTS.loads
-    seen.equal = (_equal(computed, tokens), _equal(loaded, tokens))
+    seen.equal = (equal(computed, tokens), equal(loaded, tokens))
     # The stock connector does not survive a failure, so the control comes first. The tier is not
     # harmed by it: what is computed on zeros has keys that are there already.
     _order(Faults(zero=True))
-    seen.changed = seen.requests - _equal(engine.round(), tokens)
+    seen.changed = seen.requests - equal(engine.round(), tokens)
     _order(Faults(every=EVERY))
     try:
         for _ in range(FAILING_ROUNDS):
             answers = engine.round()
             seen.failing += len(answers)
-            seen.failing_equal += _equal(answers, tokens)
+            seen.failing_equal += equal(answers, tokens)
     except Exception as error:
         seen.ended = f"{type(error).__name__}: {error}".rstrip(": ")
     seen.failed = dict(FAULTS.failed)
-    seen.preempted = engine.count("num_preemptions")
+    seen.preempted = engine.count("vllm:num_preemptions")
     engine.end()
     seen.seconds = time.monotonic() - started
     return seen
@@ -112,20 +118,25 @@ def _with_connector(model: Model, folder: Path, connector: str, tokens: Tokens) 
 
 def _transfer(model: Model, connector: str) -> dict[str, Any]:
     name, _, tier = connector.partition(":")
-    transfer: dict[str, Any] = {
+    transfer = transfer_over(model, TIERS[tier or "cpu"])
+    path = CONNECTORS[name]
+    return transfer if path is None else {**transfer, "kv_connector_module_path": path}
+
+
+def transfer_over(model: Model, spec: str) -> dict[str, Any]:
+    """The stock connector's ``kv_transfer_config`` with one of the faulty tiers."""
+    return {
         "kv_connector": "OffloadingConnector",
         "kv_role": "kv_both",
         "kv_load_failure_policy": "recompute",
         "kv_connector_extra_config": {
-            "spec_name": TIERS[tier or "cpu"],
+            "spec_name": spec,
             "spec_module_path": "kvproof.conformance.e2e.faults",
             "cpu_bytes_to_use": 256 << 20,
             "offload_prompt_only": False,
             **model.offload,
         },
     }
-    path = CONNECTORS[name]
-    return transfer if path is None else {**transfer, "kv_connector_module_path": path}
 
 
 def _order(faults: Faults) -> None:
@@ -133,7 +144,8 @@ def _order(faults: Faults) -> None:
         setattr(FAULTS, name, value)
 
 
-def _equal(some: Tokens, others: Tokens) -> int:
+def equal(some: Tokens, others: Tokens) -> int:
+    """How many requests have the same tokens in both."""
     return sum(one == other for one, other in zip(some, others, strict=True))
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from contextlib import suppress
+from typing import Any, ClassVar
 
+from prometheus_client import REGISTRY
 from vllm.distributed.kv_transfer.kv_connector.v1.offloading.common import (
     DirectionalTransferStats,
     TransferStats,
@@ -122,7 +124,13 @@ def _add(
 
 
 class PromMetrics(OffloadPromMetrics):
-    """The stock metrics, and our own."""
+    """The stock metrics, and our own.
+
+    A process that makes one engine after another shows the last one's: vLLM takes back its own
+    metrics then, and knows only those by their names.
+    """
+
+    _shown: ClassVar[list[Any]] = []
 
     def __init__(
         self,
@@ -132,7 +140,13 @@ class PromMetrics(OffloadPromMetrics):
         per_engine_labelvalues: dict[int, list[object]],
     ) -> None:
         super().__init__(vllm_config, metric_types, labelnames, per_engine_labelvalues)
+        for earlier in self._shown:
+            with suppress(KeyError):  # somebody has emptied the registry
+                REGISTRY.unregister(earlier)
+        self._shown.clear()
         ours = definitions()
         self._offloading_metric_metadata.update(ours)
         for name, metadata in ours.items():
-            self._offloading_metric_defs[name] = self._create_metric(name, metadata)
+            metric = self._create_metric(name, metadata)
+            self._offloading_metric_defs[name] = metric
+            self._shown.append(metric)

@@ -3,7 +3,9 @@
 A doubly linked list in two lists of slot numbers. What one user uses is a *segment*, a run without
 gaps: it moves to the young end as a whole whenever that user comes back, because a use lasts as
 long as its user. Inside a segment, the *chained* slots are a prefix whose head leaves last, in
-whichever order they came, and all of them leave before the others.
+whichever order they came, and all of them leave before the others. What several use stands in the
+segment of the one that came last, and that segment is younger than theirs: of a prefix it has the
+head.
 """
 
 from __future__ import annotations
@@ -11,25 +13,10 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from operator import attrgetter
 
-_NONE = -1
+from kvproof.impl.tier.segments import NONE, Group, Segment
 
 UNCHAINED = -1
 """The rank of a slot that is of use without those before it."""
-
-
-class _Segment:
-    """A run of the list: its youngest and its oldest slot, both ``_NONE`` when it is empty.
-
-    ``number`` grows with the users; 0 when there is no user, or not any more. ``shared``: who else
-    uses a slot of it, and came before.
-    """
-
-    __slots__ = ("number", "old", "shared", "young")
-
-    def __init__(self, number: int = 0) -> None:
-        self.young = self.old = _NONE
-        self.number = number
-        self.shared: dict[int, list[_Segment]] = {}
 
 
 class Order:
@@ -48,7 +35,7 @@ class Order:
         self._pins, self._ranks = pins, ranks
         # The list is a circle through one place that is no slot.
         self._root = len(pins)
-        self._segments: dict[Hashable, _Segment] = {}
+        self._segments: dict[Hashable, Segment] = {}
         self._users = 0
         self.clear()
 
@@ -57,8 +44,9 @@ class Order:
         root = self._root
         self._younger = [*[0] * root, root]
         self._older = [*[0] * root, root]
-        self._segment: list[_Segment | None] = [None] * root
-        self._segments = {user: _Segment(own.number) for user, own in self._segments.items()}
+        self._segment: list[Segment | None] = [None] * root
+        self._group: list[Group | None] = [None] * root
+        self._segments = {user: Segment(own.number) for user, own in self._segments.items()}
         self._size = 0
 
     def __len__(self) -> int:
@@ -82,33 +70,46 @@ class Order:
         Chained ones take their place in the prefix; the others leave after all else.
         """
         mine = self._refreshed(user)
-        segment, ranks = self._segment, self._ranks
+        segment, groups, ranks = self._segment, self._group, self._ranks
+        made: dict[Group | Segment, Group] = {}
         for slot in slots:
-            owner, rank = segment[slot], ranks[slot]
+            owner, group, rank = segment[slot], groups[slot], ranks[slot]
             if owner is None:
                 self._size += 1
-            elif owner is mine and rank != UNCHAINED:
-                continue
+            elif owner is mine:
+                if rank != UNCHAINED:
+                    continue
+                self._unlink(slot, owner)
             elif owner.number > mine.number:
-                # It will be in use for longer, so it stays where it is. And is young, of course.
-                self._to_young_end(owner)
-                self._share(slot, owner, [mine])
+                # It will be in use for longer, so it stays where it is.
+                if group is None or mine not in group.others:
+                    known = group or owner
+                    if known not in made:
+                        made[known] = Group(owner, [mine, *(group.living() if group else ())])
+                    self._regroup(slot, made[known])
                 continue
             else:
                 self._unlink(slot, owner)
-                others = owner.shared.pop(slot, [])
-                if owner.number and owner is not mine:
-                    others = [*others, owner]
-                if others:
-                    self._share(slot, mine, others)
+                if owner.number:
+                    known = group or owner
+                    if known not in made:
+                        made[known] = Group(mine, [owner, *(group.living() if group else ())])
+                    self._regroup(slot, made[known])
             self._join(mine, slot, rank)
+        if mine.borrows:
+            # A segment that was empty begins at the young end.
+            self._raise(mine)
 
-    def _share(self, slot: int, owner: _Segment, users: list[_Segment]) -> None:
-        """Note who else uses a slot of a segment."""
-        known = owner.shared.setdefault(slot, [])
-        known += [user for user in users if user is not owner and user not in known]
+    def _regroup(self, slot: int, group: Group | None) -> None:
+        """Note who uses a slot beside its owner."""
+        earlier = self._group[slot]
+        if group is not None:
+            group.slots += 1
+        self._group[slot] = group
+        if earlier is not None:
+            earlier.leave()
 
-    def _join(self, mine: _Segment, slot: int, rank: int) -> None:
+    def _join(self, mine: Segment, slot: int, rank: int) -> None:
         """Let a slot take its place in a segment."""
         older, younger = self._older, self._younger
         above = self._above(mine, slot, rank)
@@ -118,9 +119,9 @@ class Order:
         younger[slot] = above
         self._segment[slot] = mine
 
-    def _above(self, mine: _Segment, slot: int, rank: int) -> int:
+    def _above(self, mine: Segment, slot: int, rank: int) -> int:
         """The next younger neighbour of a slot that joins a segment; its ends follow."""
-        if mine.old == _NONE:
+        if mine.old == NONE:
             mine.young = mine.old = slot
             return self._root
         if rank == UNCHAINED:
@@ -145,7 +146,7 @@ class Order:
         """A user comes; what several use stays with the one that came last."""
         self.forget(user)
         self._users += 1
-        self._segments[user] = _Segment(self._users)
+        self._segments[user] = Segment(self._users)
 
     def forget(self, user: Hashable) -> None:
         """A user has ended; what it used stays where it is, or goes to others that use it still.
@@ -156,39 +157,53 @@ class Order:
         if ended is None:
             return
         ended.number = 0
-        shared, ended.shared = ended.shared, {}
-        heirs: set[_Segment] = set()
+        heirs: dict[Group, Segment] = {}
+        left: dict[Group, Group | None] = {}
         # From the old end, so that they keep their order.
-        for slot in [slot for slot in self._of(ended) if slot in shared] if shared else ():
-            users = [one for one in shared[slot] if one.number]
-            if users:
-                heir = max(users, key=attrgetter("number"))
+        for slot in list(self._of(ended)) if ended.lends else ():
+            group = self._group[slot]
+            if group is None:
+                continue
+            if group not in left:
+                living = group.living()
+                left[group] = None
+                if living:
+                    heir = heirs[group] = max(living, key=attrgetter("number"))
+                    living.remove(heir)
+                    left[group] = Group(heir, living) if living else None
+            if group in heirs:
                 self._unlink(slot, ended)
-                self._join(heir, slot, self._ranks[slot])
-                self._share(slot, heir, users)
-                heirs.add(heir)
-        for heir in sorted(heirs, key=attrgetter("number")):
-            self._to_young_end(heir)
+                self._join(heirs[group], slot, self._ranks[slot])
+            self._regroup(slot, left[group])
+        for heir in sorted(set(heirs.values()), key=attrgetter("number")):
+            self._raise(heir)
 
-    def _of(self, segment: _Segment) -> Iterator[int]:
+    def _of(self, segment: Segment) -> Iterator[int]:
         """The slots of a segment, the oldest first."""
         slot = segment.old
-        while slot != _NONE:
+        while slot != NONE:
             yield slot
-            slot = _NONE if slot == segment.young else self._younger[slot]
+            slot = NONE if slot == segment.young else self._younger[slot]
 
-    def _refreshed(self, user: Hashable) -> _Segment:
+    def _refreshed(self, user: Hashable) -> Segment:
         """A user's segment, at the young end."""
         if user not in self._segments:
             self.begin(user)
         segment = self._segments[user]
-        self._to_young_end(segment)
+        self._raise(segment)
         return segment
 
-    def _to_young_end(self, segment: _Segment) -> None:
+    def _raise(self, segment: Segment) -> None:
+        """A segment becomes young, and those above it in which slots of its user stand."""
+        self._to_young_end(segment)
+        if segment.borrows:
+            for lender in segment.lenders():
+                self._to_young_end(lender)
+
+    def _to_young_end(self, segment: Segment) -> None:
         older, root, young = self._older, self._root, segment.young
         top = older[root]
-        if young != top and young != _NONE:
+        if young != top and young != NONE:
             younger, old = self._younger, segment.old
             above, below = younger[young], older[old]
             older[above], younger[below] = below, above
@@ -207,30 +222,31 @@ class Order:
             own: whether what it uses itself may leave, too.
         """
         mine = self._refreshed(user)
-        pins, younger, segment, root = self._pins, self._younger, self._segment, self._root
+        pins, younger, groups, root = self._pins, self._younger, self._group, self._root
         found: list[int] = []
         slot = younger[root]
         while slot != root and len(found) < count:
-            if not own and segment[slot] is mine:
-                break  # it is at the young end: nothing else comes behind it
+            if not own and self._segment[slot] is mine:
+                slot = younger[mine.young]
+                continue
             if not pins[slot] and slot not in spared:
-                found.append(slot)
+                group = groups[slot]
+                if own or group is None or mine not in group.others:
+                    found.append(slot)
             slot = younger[slot]
         return found
 
     def remove(self, slots: Iterable[int]) -> None:
         """Slots are here no more."""
         for slot in slots:
-            owner = self._segment[slot]
-            self._unlink(slot, owner)
-            if owner is not None and owner.shared:
-                owner.shared.pop(slot, None)
+            self._unlink(slot, self._segment[slot])
+            self._regroup(slot, None)
             self._segment[slot] = None
             self._size -= 1
 
     # --- the list ---
 
-    def _unlink(self, slot: int, segment: _Segment | None) -> None:
+    def _unlink(self, slot: int, segment: Segment | None) -> None:
         """Take a slot out from between its neighbours; ``segment`` is its own.
 
         Raises:
@@ -242,7 +258,7 @@ class Order:
         self._older[above], self._younger[below] = below, above
         if segment.young == slot:
             if segment.old == slot:
-                segment.young = segment.old = _NONE
+                segment.young = segment.old = NONE
             else:
                 segment.young = below
         elif segment.old == slot:
