@@ -72,6 +72,7 @@ class Order:
         mine = self._refreshed(user)
         segment, groups, ranks = self._segment, self._group, self._ranks
         made: dict[Group | Segment, Group] = {}
+        near = NONE
         for slot in slots:
             owner, group, rank = segment[slot], groups[slot], ranks[slot]
             if owner is None:
@@ -95,7 +96,9 @@ class Order:
                     if known not in made:
                         made[known] = Group(mine, [owner, *(group.living() if group else ())])
                     self._regroup(slot, made[known])
-            self._join(mine, slot, rank)
+            self._join(mine, slot, rank, near)
+            if rank != UNCHAINED:
+                near = slot
         if mine.borrows:
             # A segment that was empty begins at the young end.
             self._raise(mine)
@@ -109,17 +112,17 @@ class Order:
         if earlier is not None:
             earlier.leave()
 
-    def _join(self, mine: Segment, slot: int, rank: int) -> None:
-        """Let a slot take its place in a segment."""
+    def _join(self, mine: Segment, slot: int, rank: int, near: int = NONE) -> None:
+        """Let a slot take its place in a segment, most often right behind ``near``."""
         older, younger = self._older, self._younger
-        above = self._above(mine, slot, rank)
+        above = self._above(mine, slot, rank, near)
         below = older[above]
         older[above] = younger[below] = slot
         older[slot] = below
         younger[slot] = above
         self._segment[slot] = mine
 
-    def _above(self, mine: Segment, slot: int, rank: int) -> int:
+    def _above(self, mine: Segment, slot: int, rank: int, near: int) -> int:
         """The next younger neighbour of a slot that joins a segment; its ends follow."""
         if mine.old == NONE:
             mine.young = mine.old = slot
@@ -131,7 +134,13 @@ class Order:
         if ranks[above] <= rank:
             mine.old = slot
             return above
-        # What follows it in the prefix is here already: most often a request was put back.
+        # What follows it in the prefix is here already: most often a request was put back. So it
+        # stands above the oldest, and what comes with it stands there, too.
+        if near != NONE and UNCHAINED < ranks[near] <= rank:
+            older = self._older
+            while ranks[older[near]] <= rank:
+                near = older[near]
+            return near
         while ranks[above] > rank and above != mine.young:
             above = self._younger[above]
         if ranks[above] > rank:
@@ -140,7 +149,19 @@ class Order:
 
     def touch(self, slots: Sequence[int], user: Hashable) -> None:
         """A user uses slots; of all that it uses the first leaves last."""
-        self.use(reversed(slots), user)
+        self.use(self._ascending(reversed(slots)), user)
+
+    def _ascending(self, slots: Iterable[int]) -> list[int]:
+        """Slots in an order in which each takes its place quickly, and the same place as before.
+
+        Chained ones from head to tail, given from tail to head; the others as they come.
+        """
+        ranks, found = self._ranks, list(slots)
+        chained = [slot for slot in found if ranks[slot] != UNCHAINED]
+        if not chained:
+            return found
+        chained.reverse()
+        return [*chained, *(slot for slot in found if ranks[slot] == UNCHAINED)]
 
     def begin(self, user: Hashable) -> None:
         """A user comes; what several use stays with the one that came last."""
@@ -159,8 +180,9 @@ class Order:
         ended.number = 0
         heirs: dict[Group, Segment] = {}
         left: dict[Group, Group | None] = {}
+        near: dict[Segment, int] = {}
         # From the old end, so that they keep their order.
-        for slot in list(self._of(ended)) if ended.lends else ():
+        for slot in self._ascending(self._of(ended)) if ended.lends else ():
             group = self._group[slot]
             if group is None:
                 continue
@@ -172,8 +194,10 @@ class Order:
                     living.remove(heir)
                     left[group] = Group(heir, living) if living else None
             if group in heirs:
+                heir = heirs[group]
                 self._unlink(slot, ended)
-                self._join(heirs[group], slot, self._ranks[slot])
+                self._join(heir, slot, self._ranks[slot], near.get(heir, NONE))
+                near[heir] = slot
             self._regroup(slot, left[group])
         for heir in sorted(set(heirs.values()), key=attrgetter("number")):
             self._raise(heir)
