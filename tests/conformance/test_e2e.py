@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from kvproof.conformance.e2e.models import MODELS, save
-from kvproof.conformance.e2e.run import RELEASE, played
-from kvproof.conformance.e2e.seen import FAILING_ROUNDS, Seen
+from kvproof.conformance.e2e.run import RELEASE, played, played_by_workers
+from kvproof.conformance.e2e.seen import FAILING_ROUNDS, Seen, SeenWorkers
 from kvproof.conformance.e2e.workload import prompts
 from kvproof.conformance.errors import UsageError
 from kvproof.conformance.releases import child_environment
@@ -79,6 +79,45 @@ def test_a_run_that_could_not_have_shown_a_fault_does_not_hold() -> None:
         Seen("ours", 8, (8, 8), 96, 3, 2, 16, 16, {"raised": 1}),
         Seen("ours", 8, (8, 8), 96, 3, 2, 24, 23, {"raised": 1}),
         Seen("ours", 8, (8, 8), 96, 3, 2, 24, 24, {"raised": 1}, "AssertionError"),
+    ):
+        assert not spoiled.holds()
+
+
+@functools.cache
+def two_workers() -> SeenWorkers:
+    """What our connector did with two workers over one shared file."""
+    environment()
+    return played_by_workers("llama")
+
+
+def test_two_workers_have_the_tier_s_bytes_in_one_file_each_in_its_own_part() -> None:
+    seen = two_workers()
+    assert seen.loaded == seen.requests == REQUESTS
+    # A request whose prompt is shorter than a chunk loads nothing.
+    assert [changed >= REQUESTS - 1 for changed in seen.changed] == [True, True]
+    assert seen.put_back == [REQUESTS, REQUESTS]
+    assert seen.left == 0
+
+
+def test_a_load_that_fails_on_one_of_two_workers_is_computed() -> None:
+    seen = two_workers()
+    assert seen.failed == 3
+    assert seen.failing == REQUESTS
+    assert seen.holds()
+
+
+def test_a_run_of_workers_that_could_not_have_shown_a_fault_does_not_hold() -> None:
+    good = SeenWorkers(8, 8, 96, [7, 7], [8, 8], 0, 3, 8)
+    assert good.holds()
+    for spoiled in (
+        SeenWorkers(8, 7, 96, [7, 7], [8, 8], 0, 3, 8),
+        SeenWorkers(8, 8, 0, [7, 7], [8, 8], 0, 3, 8),
+        SeenWorkers(8, 8, 96, [7, 0], [8, 8], 0, 3, 8),
+        SeenWorkers(8, 8, 96, [7], [8], 0, 3, 8),
+        SeenWorkers(8, 8, 96, [7, 7], [8, 7], 0, 3, 8),
+        SeenWorkers(8, 8, 96, [7, 7], [8, 8], 1, 3, 8),
+        SeenWorkers(8, 8, 96, [7, 7], [8, 8], 0, 0, 8),
+        SeenWorkers(8, 8, 96, [7, 7], [8, 8], 0, 3, 7),
     ):
         assert not spoiled.holds()
 

@@ -70,6 +70,15 @@ class PlainTier:
         used = [key for key in self.order if user in self.used_by.get(key, ())]
         return {self.whose[key] for key in used} - {user}
 
+    def close(self) -> None:
+        """Whoever uses a chained key uses those before it that stand with it."""
+        for user in self.users:
+            behind: set[str] = set()
+            for key in self.mine(user):
+                if key[-4:] in self.chained:
+                    behind |= self.used_by[key]
+                    self.used_by[key] = set(behind)
+
     def stays(self, key: Key, user: str) -> bool:
         """Whether somebody uses a key who came later than this user."""
         later = self.users[self.users.index(user) + 1 :]
@@ -102,6 +111,7 @@ class PlainTier:
         self.refresh(user)
         for key in keys:
             self.use_one(key, user)
+        self.close()
         self.refresh(user)
 
     def use_one(self, key: Key, user: str) -> None:
@@ -119,6 +129,7 @@ class PlainTier:
         self.refresh(user)
         for key in reversed(keys):
             self.use_one(key, user)
+        self.close()
         self.refresh(user)
 
     def finish(self, user: str) -> None:
@@ -134,6 +145,7 @@ class PlainTier:
             if heirs:
                 self.move(key, heirs[-1])
                 young.add(heirs[-1])
+        self.close()
         for heir in [one for one in self.users if one in young]:
             self.refresh(heir)
 

@@ -15,7 +15,7 @@ HEAD = range(500)
 TAIL = range(500, 600)
 """What follows in it."""
 
-READS_OF_A_SLOT = 4
+READS_OF_A_SLOT = 6
 """Links that are followed for one slot, at most."""
 
 

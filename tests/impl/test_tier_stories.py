@@ -324,3 +324,30 @@ def test_what_goes_back_to_an_older_user_leaves_after_what_the_later_one_leaves_
     assert store(tier, "ab", "s") == ""
     tier.finished_request("s")
     assert [store(tier, one, "t") for one in "uvw"] == ["b", "x", "a"]
+
+
+def test_what_a_request_uses_with_others_it_does_not_push_out() -> None:
+    tier = chained(3)
+    tier.new_request("r")
+    tier.new_request("s")
+    assert store(tier, "ab", "r") == ""
+    assert store(tier, "a", "s") == ""
+    assert store(tier, "x", "t") == ""
+    assert store(tier, "cd", "r") is None
+    # What both use stands with the one that came last, and above what the first has alone.
+    assert [store(tier, one, user) for one, user in ("yu", "zv", "cw")] == ["x", "b", "a"]
+
+
+def test_a_head_that_another_stores_again_is_used_by_whoever_uses_what_follows_it() -> None:
+    tier = chained(4)
+    tier.new_request("r")
+    tier.new_request("s")
+    tier.prepare_store(keys("a"), "r")
+    tier.complete_store(keys("a"), success=False)
+    assert store(tier, "bc", "r") == ""
+    assert store(tier, "ab", "s") == ""
+    tier.finished_request("s")
+    assert store(tier, "x", "t") == ""
+    tier.finished_request("t")
+    assert store(tier, "de", "r") is None
+    assert store(tier, "d", "r") == "x"

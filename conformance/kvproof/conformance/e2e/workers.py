@@ -42,6 +42,8 @@ def _files() -> set[Path]:
 def _engine(model: Model, folder: Path, spec: str) -> Engine:
     path = CONNECTORS["ours"]
     transfer = {**transfer_over(model, spec), "kv_connector_module_path": path}
+    # A container's shared memory may be small.
+    transfer["kv_connector_extra_config"]["cpu_bytes_to_use"] = 32 << 20
     return Engine(model, folder, transfer, WORKERS)
 
 

@@ -73,6 +73,7 @@ class Order:
         segment, groups, ranks = self._segment, self._group, self._ranks
         made: dict[Group | Segment, Group] = {}
         near = NONE
+        changed: list[int] = []
         for slot in slots:
             owner, group, rank = segment[slot], groups[slot], ranks[slot]
             if owner is None:
@@ -88,6 +89,7 @@ class Order:
                     if known not in made:
                         made[known] = Group(owner, [mine, *(group.living() if group else ())])
                     self._regroup(slot, made[known])
+                    changed.append(slot)
                 continue
             else:
                 self._unlink(slot, owner)
@@ -98,7 +100,9 @@ class Order:
                     self._regroup(slot, made[known])
             self._join(mine, slot, rank, near)
             if rank != UNCHAINED:
+                changed.append(slot)
                 near = slot
+        self._spread(changed)
         if mine.borrows:
             # A segment that was empty begins at the young end.
             self._raise(mine)
@@ -111,6 +115,43 @@ class Order:
         self._group[slot] = group
         if earlier is not None:
             earlier.leave()
+
+    def _spread(self, slots: list[int]) -> None:
+        """Whoever uses a chained slot uses what stands before it: of the prefix, the slots' heads.
+
+        Args:
+            slots: those that have come to a segment, or to a user more, from head to tail.
+        """
+        segment, groups, ranks = self._segment, self._group, self._ranks
+        made: dict[tuple[Group, Group], Group] = {}
+        for slot in reversed(slots):
+            own = segment[slot]
+            if own is None or ranks[slot] == UNCHAINED:
+                continue
+            if slot != own.old:
+                self._inherit(slot, groups[self._older[slot]], made)
+            while (group := groups[slot]) is not None and slot != own.young:
+                slot = self._younger[slot]
+                if ranks[slot] == UNCHAINED or not self._inherit(slot, group, made):
+                    break
+
+    def _inherit(
+        self, slot: int, group: Group | None, made: dict[tuple[Group, Group], Group]
+    ) -> bool:
+        """Whether a slot has more users with those of a slot behind it."""
+        earlier = self._group[slot]
+        if group is None or group is earlier:
+            return False
+        if earlier is None:
+            self._regroup(slot, group)
+            return True
+        users = earlier.living()
+        if users >= group.living():
+            return False
+        if (earlier, group) not in made:
+            made[earlier, group] = Group(group.owner, users | group.living())
+        self._regroup(slot, made[earlier, group])
+        return True
 
     def _join(self, mine: Segment, slot: int, rank: int, near: int = NONE) -> None:
         """Let a slot take its place in a segment, most often right behind ``near``."""
@@ -181,6 +222,7 @@ class Order:
         heirs: dict[Group, Segment] = {}
         left: dict[Group, Group | None] = {}
         near: dict[Segment, int] = {}
+        moved: list[int] = []
         # From the old end, so that they keep their order.
         for slot in self._ascending(self._of(ended)) if ended.lends else ():
             group = self._group[slot]
@@ -197,8 +239,11 @@ class Order:
                 heir = heirs[group]
                 self._unlink(slot, ended)
                 self._join(heir, slot, self._ranks[slot], near.get(heir, NONE))
-                near[heir] = slot
+                if self._ranks[slot] != UNCHAINED:
+                    near[heir] = slot
+                    moved.append(slot)
             self._regroup(slot, left[group])
+        self._spread(moved)
         for heir in sorted(set(heirs.values()), key=attrgetter("number")):
             self._raise(heir)
 
