@@ -125,6 +125,13 @@ def test_a_run_of_workers_that_could_not_have_shown_a_fault_does_not_hold() -> N
 def test_an_unknown_model_is_refused() -> None:
     with pytest.raises(UsageError, match="no model is called 'gpt': there are llama, mistral, "):
         played("gpt")
+    with pytest.raises(UsageError, match="no model is called 'gpt'"):
+        played_by_workers("gpt")
+
+
+def test_a_model_that_workers_cannot_share_is_refused() -> None:
+    with pytest.raises(UsageError, match="qwen3-next has a single head of a kind: two workers ca"):
+        played_by_workers("qwen3-next")
 
 
 def test_the_example_of_the_readme_runs_as_it_stands(tmp_path: Path) -> None:

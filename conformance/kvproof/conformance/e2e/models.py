@@ -35,6 +35,7 @@ class Model:
             steps for ever. So models with windows have room for both.
         engine: arguments of ``vllm.LLM`` beyond those that all models have.
         offload: keys of ``kv_connector_extra_config`` beyond those that all models have.
+        splits: whether two workers can share it: not when there is one head of a kind.
     """
 
     groups: str
@@ -45,6 +46,7 @@ class Model:
     blocks: int = 40
     engine: Mapping[str, Any] = field(default_factory=dict)
     offload: Mapping[str, Any] = field(default_factory=dict)
+    splits: bool = True
 
 
 _SIZES: dict[str, Any] = {
@@ -117,6 +119,7 @@ MODELS: dict[str, Model] = {
         deviation=0.1,
         dtype="bfloat16",
         engine={"mamba_cache_mode": "align"},
+        splits=False,
     ),
 }
 """By name, the quickest first."""

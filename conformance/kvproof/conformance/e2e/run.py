@@ -66,9 +66,11 @@ def played_by_workers(name: str) -> SeenWorkers:
     """What our connector did with a model and several workers.
 
     Raises:
-        UsageError: there is no such model, or the release is not installed.
+        UsageError: there is no such model, or none of several workers, or no such release.
         RuntimeError: the child process did not get to its end; the message has its last lines.
     """
+    if name in MODELS and not MODELS[name].splits:
+        raise UsageError(f"{name} has a single head of a kind: two workers cannot share it")
     # They may have fewer cores than each would like to have for itself.
     seen = _child("workers", name, environment={"VLLM_CPU_OMP_THREADS_BIND": "nobind"})
     return msgspec.json.decode(seen, type=SeenWorkers)
@@ -146,7 +148,8 @@ def main(names: Sequence[str]) -> int:
     columns: Sequence[str]
     rows: Callable[[str], Iterator[tuple[Sequence[str], bool]]]
     if names[:1] == ["--workers"]:
-        names, columns, rows = names[1:], _COLUMNS_OF_WORKERS, _of_workers
+        names = names[1:] or [name for name, model in MODELS.items() if model.splits]
+        columns, rows = _COLUMNS_OF_WORKERS, _of_workers
     else:
         connectors = ["ours", "stock"]
         if names[:1] == ["--tier"]:
