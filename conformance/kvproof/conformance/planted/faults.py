@@ -240,7 +240,8 @@ FAULTS: dict[str, Fault] = {
     ),
     "failed-store-kept": Fault(
         "keys whose store failed are readable",
-        ("P14", "S6"),
+        # Whichever comes first: it is found by a lookup, or it has to leave.
+        ("S6", "S8"),
         place=f"{_TIER}:CpuTier",
         change=_failed_is_stored,
     ),
