@@ -74,7 +74,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--seed", type=int, default=4, metavar="N", help="[default: 4]")
     parser.add_argument(
-        "--time", type=float, default=60.0, metavar="S", help="seconds for each [default: 60]"
+        "--time", type=float, default=240.0, metavar="S", help="seconds for each [default: 240]"
     )
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     wanted = parser.parse_args(arguments)
