@@ -89,8 +89,8 @@ def test_a_finding_that_is_allowed_is_passed_over(
     ("options", "said"),
     [
         (
-            ("--target", "vllm:0.28.0", "--device", "simulated"),
-            "vllm:0.28.0 cannot be set up with tier cpu, device simulated:"
+            ("--target", "vllm:0.26.0", "--device", "simulated"),
+            "vllm:0.26.0 cannot be set up with tier cpu, device simulated:"
             " kvproof's own transfers cannot be loaded beside this release",
         ),
         (
