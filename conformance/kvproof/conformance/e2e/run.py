@@ -38,7 +38,6 @@ _COLUMNS = (
     "seconds",
 )
 
-
 _COLUMNS_OF_WORKERS = (
     "model",
     "groups",

@@ -117,7 +117,7 @@ class Order:
             earlier.leave()
 
     def _spread(self, slots: list[int]) -> None:
-        """Whoever uses a chained slot uses what stands before it: of the prefix, the slots' heads.
+        """Whoever uses a chained slot also uses what is before it in the prefix.
 
         Args:
             slots: those that have come to a segment, or to a user more, from head to tail.
@@ -223,7 +223,7 @@ class Order:
         left: dict[Group, Group | None] = {}
         near: dict[Segment, int] = {}
         moved: list[int] = []
-        # From the old end, so that they keep their order.
+        # In an order in which they keep theirs.
         for slot in self._ascending(self._of(ended)) if ended.lends else ():
             group = self._group[slot]
             if group is None:
