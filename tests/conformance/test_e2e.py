@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import functools
-import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-from kvproof.conformance.e2e.models import MODELS, save
 from kvproof.conformance.e2e.run import RELEASE, played, played_by_workers
 from kvproof.conformance.e2e.seen import FAILING_ROUNDS, Seen, SeenWorkers
 from kvproof.conformance.e2e.workload import prompts
@@ -20,7 +15,6 @@ from kvproof.conformance.releases import child_environment
 pytestmark = [pytest.mark.e2e, pytest.mark.vllm]
 
 REQUESTS = len(prompts())
-README = Path(__file__).parents[2] / "README.md"
 
 
 def environment() -> dict[str, str]:
@@ -132,19 +126,3 @@ def test_an_unknown_model_is_refused() -> None:
 def test_a_model_that_workers_cannot_share_is_refused() -> None:
     with pytest.raises(UsageError, match="qwen3-next has a single head of a kind: two workers ca"):
         played_by_workers("qwen3-next")
-
-
-def test_the_example_of_the_readme_runs_as_it_stands(tmp_path: Path) -> None:
-    example = re.search(r"```python\n(# offline\.py MODEL\n.*?)```", README.read_text(), re.DOTALL)
-    assert example
-    script = tmp_path / "offline.py"
-    script.write_text(example[1])
-    save(MODELS["llama"], tmp_path / "model")
-    ended = subprocess.run(
-        [sys.executable, "-P", str(script), str(tmp_path / "model")],
-        env=environment(),
-        capture_output=True,
-        text=True,
-    )
-    assert ended.returncode == 0, ended.stderr
-    assert "640 of 700 prompt tokens were loaded\nsame tokens: True\n" in ended.stdout

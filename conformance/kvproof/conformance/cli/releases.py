@@ -19,14 +19,15 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-app = typer.Typer(help="Install vLLM releases side by side, and list them.")
+app = typer.Typer(help="Install vLLM releases side by side, list them, and run commands in them.")
 
 
 @app.callback(invoke_without_command=True)
 def _releases(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
         raise UsageError(
-            "name what to do: `kvproof releases add RELEASE` or `kvproof releases list`"
+            "name what to do: `kvproof releases add RELEASE`, `kvproof releases list` or "
+            "`kvproof releases run RELEASE COMMAND...`"
         )
 
 
@@ -86,6 +87,30 @@ def list_(
             _print_driven(driven)
     if not releases and not as_json:
         print(f"none in {folders.releases_root()}: `kvproof releases add RELEASE` installs one")
+
+
+@app.command(
+    "run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
+)
+def run(
+    release: Annotated[
+        str, typer.Argument(metavar="RELEASE", help="An installed version of vLLM.")
+    ],
+    command: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="COMMAND...",
+            help="What to run: `vllm serve MODEL`, `python FILE`, any command.",
+        ),
+    ],
+) -> None:
+    """Run a command with a release as the vLLM that it imports; the exit code is the command's.
+
+    `python` is the Python of this environment, `vllm` the release's own command.
+    """
+    from kvproof.conformance.releases.child import run_command_in
+
+    raise typer.Exit(run_command_in(release, command))
 
 
 def _of_each(title: str, look: Callable[[str, Path], _T], releases: dict[str, Path]) -> list[_T]:

@@ -1,12 +1,14 @@
 """Running something inside one release: a child process with the release first on its path.
 
 Two releases cannot share a process, since both are called ``vllm``; so whatever touches a release
-runs in a child. ``run_in`` starts this very command line again, there.
+runs in a child. ``run_in`` starts this very command line again, there; ``run_command_in`` starts
+any other.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -73,14 +75,7 @@ def environment_at(folder: Path | None, release: str) -> dict[str, str]:
 
     Without a folder, the child finds vLLM where this process does.
     """
-    environment = dict(os.environ)
-    first = None if folder is None else str(folder)
-    inherited = environment.get("PYTHONPATH")
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, (first, inherited)))
-    environment["VLLM_CACHE_ROOT"] = str(cache_root() / "vllm" / release)
-    environment[ACTIVE] = release
-    environment.update(_SETTINGS)
-    return environment
+    return _importing(folder, release) | _SETTINGS
 
 
 def run_in(release: str, args: Sequence[str]) -> int:
@@ -94,9 +89,50 @@ def run_in(release: str, args: Sequence[str]) -> int:
     """
     # -P: the folder that the user happens to stand in must not shadow a package.
     command = [sys.executable, "-P", "-m", "kvproof.conformance.cli", *args]
+    return _run(command, child_environment(release))
+
+
+def run_command_in(release: str, command: Sequence[str]) -> int:
+    """Run any command, as ``run_in`` does, with ``release`` as the vLLM that it imports.
+
+    ``python`` is this environment's, and ``vllm`` the release's own. How an engine runs is left to
+    the user: unlike in the children that kvproof starts for itself, nothing is set for that.
+
+    Raises:
+        UsageError: the release is not installed, or there is no such command.
+    """
+    folder = home_of(release)
+    environment = _importing(folder, release)
+    environment.setdefault("VLLM_NO_USAGE_STATS", "1")
+    here = str(Path(sys.executable).parent)
+    environment["PATH"] = os.pathsep.join(filter(None, (here, environment.get("PATH"))))
+    name, *args = command
+    script = None if folder is None else folder / "bin" / name
+    if script is not None and os.sep not in name and script.is_file():
+        # Its first line names the environment that installed the release, which may be gone.
+        return _run([sys.executable, "-P", str(script), *args], environment)
+    found = shutil.which(name, path=environment["PATH"])
+    if found is None:
+        raise UsageError(f"there is no command {name!r} to run")
+    return _run([found, *args], environment)
+
+
+def _importing(folder: Path | None, release: str) -> dict[str, str]:
+    """This process's environment, but for where vLLM is imported from and which one it is."""
+    environment = dict(os.environ)
+    first = None if folder is None else str(folder)
+    inherited = environment.get("PYTHONPATH")
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, (first, inherited)))
+    environment["VLLM_CACHE_ROOT"] = str(cache_root() / "vllm" / release)
+    environment[ACTIVE] = release
+    return environment
+
+
+def _run(command: Sequence[str], environment: dict[str, str]) -> int:
+    """Run a child to its end, its input and output this process's own; its exit code."""
     sys.stdout.flush()
     sys.stderr.flush()
-    with subprocess.Popen(command, env=child_environment(release)) as child, _forwarding(child):
+    with subprocess.Popen(command, env=environment) as child, _forwarding(child):
         try:
             code = child.wait()
         except KeyboardInterrupt:

