@@ -54,8 +54,8 @@ class Recency:
     @staticmethod
     def uses(state: RequestState, group: Group, chunk: int) -> None:
         """A request offers or loads a chunk, and those that follow it."""
-        place = group.place
-        state.since[place] = min(chunk, state.since.get(place, chunk))
+        if chunk < state.since.get(group.place, NEVER):
+            state.since[group.place] = chunk
 
     def leave(self, state: RequestState) -> None:
         """A request has ended."""

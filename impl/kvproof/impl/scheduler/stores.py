@@ -296,16 +296,17 @@ class Stores:
         request, retention = state.request, self._retention
         request_id, hashes = request.request_id, request.block_hashes
         hashed = len(hashes)
-        grains, partial, table = self._grains, self._partial, self.tables.blocks
+        grains, partial, uses = self._grains, self._partial, self.recency.uses
+        table, at = self.tables.blocks, self.tables.block
         found: list[Chunk] = []
         of_groups = zip(self.geometry.groups, state.cursors, self._plain, strict=True)
         for group, first, plain in of_groups:
             last = last_chunk(group, drafted if group.draft else tokens, hashed)
             if plain and last == first + 1 and ended is None:
                 # As below, for the one chunk of one block that a decoding request completes.
-                block = self.tables.block(request_id, group.index, first)
+                block = at(request_id, group.index, first)
                 if block:
-                    self.recency.uses(state, group, first)
+                    uses(state, group, first)
                     key = hashes[last * group.hashes_per_chunk - 1] + group.suffix
                     end = last * group.tokens_per_chunk
                     found.append(tuple.__new__(Chunk, (group, first, key, (block,), 0, end)))
@@ -325,7 +326,7 @@ class Stores:
                 if retention is not None:
                     chunks = [c for c in chunks if retention.keeps(request, group, c.number)]
                 if chunks:
-                    self.recency.uses(state, group, chunks[0].number)
+                    uses(state, group, chunks[0].number)
                 found += chunks
                 first += len(blocks) // per
             reached.append(first)

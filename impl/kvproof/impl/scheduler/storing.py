@@ -93,7 +93,8 @@ def due(
         if group.draft and end <= tokens:
             # Complete and yet not offered: it waits for the token after it.
             end += 1
-        first = min(first, end)
+        if end < first:
+            first = end
     return first
 
 

@@ -71,11 +71,11 @@ class Order:
         """
         mine = self._refreshed(user)
         segment, groups, ranks = self._segment, self._group, self._ranks
-        made: dict[Group | Segment, Group] = {}
+        made: dict[Group | Segment | None, Group] = {}
         near = NONE
         changed: list[int] = []
         for slot in slots:
-            owner, group, rank = segment[slot], groups[slot], ranks[slot]
+            owner, rank = segment[slot], ranks[slot]
             if owner is None:
                 self._size += 1
             elif owner is mine:
@@ -84,28 +84,40 @@ class Order:
                 self._unlink(slot, owner)
             elif owner.number > mine.number:
                 # It will be in use for longer, so it stays where it is.
-                if group is None or mine not in group.others:
-                    known = group or owner
-                    if known not in made:
-                        made[known] = Group(owner, [mine, *(group.living() if group else ())])
-                    self._regroup(slot, made[known])
+                if (group := groups[slot]) is None or mine not in group.others:
+                    self._share(slot, owner, mine, made)
                     changed.append(slot)
                 continue
             else:
                 self._unlink(slot, owner)
                 if owner.number:
-                    known = group or owner
-                    if known not in made:
-                        made[known] = Group(mine, [owner, *(group.living() if group else ())])
-                    self._regroup(slot, made[known])
+                    self._share(slot, mine, owner, made)
             self._join(mine, slot, rank, near)
             if rank != UNCHAINED:
                 changed.append(slot)
                 near = slot
-        self._spread(changed)
-        if mine.borrows:
-            # A segment that was empty begins at the young end.
+        if made or mine.lends:
+            self._spread(changed)
+        # A segment that was empty begins at the young end, above those that it borrows from.
+        if mine.borrows and (made or self._older[self._root] == mine.young):
             self._raise(mine)
+
+    def _share(
+        self,
+        slot: int,
+        owner: Segment,
+        other: Segment,
+        made: dict[Group | Segment | None, Group],
+    ) -> None:
+        """A slot is to stand with ``owner``; ``other`` uses it, too, and who has used it so far.
+
+        ``made`` has the groups of slots that went this way, by what they were part of before.
+        """
+        earlier = self._group[slot]
+        known = earlier or self._segment[slot]
+        if known not in made:
+            made[known] = Group(owner, [other, *(earlier.living() if earlier else ())])
+        self._regroup(slot, made[known])
 
     def _regroup(self, slot: int, group: Group | None) -> None:
         """Note who uses a slot beside its owner."""

@@ -29,13 +29,13 @@ class Segment:
 
     def lenders(self) -> list[Segment]:
         """In whose segments its slots stand, and theirs in turn; who came last comes last."""
-        found: set[Segment] = set()
-        ahead = [self]
+        found = {group.owner for group in self.borrows}
+        ahead = [owner for owner in found if owner.borrows]
         while ahead:
             new = {group.owner for group in ahead.pop().borrows} - found
             found |= new
             ahead += new
-        return sorted(found, key=attrgetter("number"))
+        return sorted(found, key=attrgetter("number")) if len(found) > 1 else [*found]
 
 
 class Group:
