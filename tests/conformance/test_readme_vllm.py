@@ -9,14 +9,12 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
-import requests
-from prometheus_client.parser import text_string_to_metric_families
 
 from kvproof.conformance.e2e.models import MODELS, save
 from kvproof.conformance.e2e.run import RELEASE
@@ -114,29 +112,43 @@ def server(model: Path) -> Iterator[str]:
 
 def answers(address: str) -> bool:
     try:
-        return requests.get(f"{address}/health", timeout=5).status_code == 200
-    except requests.ConnectionError:
+        fetched(f"{address}/health")
+    except OSError:
         return False
+    return True
+
+
+def fetched(url: str, data: object = None) -> bytes:
+    """What a GET brings, or a POST of ``data`` as JSON.
+
+    Raises:
+        OSError: no answer, or one that is not 2xx.
+    """
+    body = None if data is None else msgspec.json.encode(data)
+    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        text: bytes = answer.read()
+    return text
 
 
 def completed(address: str, model: Path) -> list[int]:
     """Token ids that the server adds to a prompt of 780 tokens."""
-    asked: dict[str, Any] = {
+    asked = {
         "model": str(model),
         "prompt": "A block can be handed on. " * 30,
         "max_tokens": 8,
         "temperature": 0,
         "return_token_ids": True,
     }
-    answer: dict[str, Any] = requests.post(
-        f"{address}/v1/completions", json=asked, timeout=60
-    ).json()
+    answer = msgspec.json.decode(fetched(f"{address}/v1/completions", asked))
     return msgspec.convert(answer["choices"][0]["token_ids"], list[int])
 
 
 def figures(address: str) -> dict[str, float]:
     """What the server counts of the tier: name, and label where there is one, to value."""
-    text = requests.get(f"{address}/metrics", timeout=60).text
+    from prometheus_client.parser import text_string_to_metric_families  # comes with a release
+
+    text = fetched(f"{address}/metrics").decode()
     return {
         " ".join(filter(None, (sample.name, sample.labels.get("transfer_type")))): sample.value
         for family in text_string_to_metric_families(text)
@@ -148,7 +160,7 @@ def test_the_server(server: str, model: Path) -> None:
     """Blocks of 128 tokens, chunks of one block: 6 chunks of the prompt's 780 tokens are loaded."""
     first = completed(server, model)
     assert len(first) == 8
-    assert requests.post(f"{server}/reset_prefix_cache", timeout=60).json() == {"success": True}
+    assert msgspec.json.decode(fetched(f"{server}/reset_prefix_cache", {})) == {"success": True}
     assert completed(server, model) == first
     counted = figures(server)
     assert counted["vllm:external_prefix_cache_hits_total"] == 6 * 128
