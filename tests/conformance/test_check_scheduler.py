@@ -155,8 +155,12 @@ def test_what_cannot_take_part_is_refused_in_one_line(
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.startswith(f"kvproof: {told}")
     assert ended.stderr.count("\n") == 1
-    with pytest.raises(UsageError, match=f"^{re.escape(told)}"):
-        check_scheduler(scheduler, release="0.32.0", max_examples=1)
+
+
+@pytest.mark.vllm
+def test_a_call_is_told_the_same_as_the_command(here: Path) -> None:
+    with pytest.raises(UsageError, match=r"^planted:Stubborn cannot take part: RuntimeError: not "):
+        check_scheduler("planted:Stubborn", release="0.32.0", max_examples=1)
 
 
 @pytest.mark.vllm
